@@ -1,0 +1,358 @@
+"""CUDA C++ -> PTX for the simulator, a cubin for the card, and what the compiler says about both.
+
+In here: what is sent to the compiler, how its errors are worded for the learner, and how registers, spills
+and the file's own constants are read back. Not in here: the compiler's process (`dojo.nvrtc`), the cache.
+
+A file's constants and its kernel are found by the compiler, never by a regular expression over CUDA: a few
+lines appended to the file export them as global variables, whose initial values stand in the PTX. So
+`constexpr int BM = 16 * TM;` works, and so do `#define`, `static const`, `enum` and templates.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from dojo import cache, nvrtc
+
+PRELUDE = "dojo_prelude.h"
+# Host headers that a .cu file includes by habit: what a kernel needs of them NVRTC has, or the prelude.
+HOST_HEADERS = (
+    "assert.h cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cuda.h float.h limits.h math.h "
+    "stddef.h stdint.h stdio.h stdlib.h"
+)
+HEADERS = {
+    PRELUDE: (Path(__file__).parent / "prelude.h").read_text(encoding="utf-8"),
+    **dict.fromkeys(HOST_HEADERS.split(), ""),
+}
+OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PRELUDE}")
+FORMAT = 1  # of a cache entry; count it up when this file makes something else of the same source
+LONGEST_SOURCE = 1_000_000  # characters
+
+# Exported names: "dojo_kernel", and "dojo_constant_" before each constant.
+CONSTANT = "dojo_constant_"
+
+
+class CompileError(Exception):
+    """The file cannot be graded; str(e) is the text for the learner, without the failure's kind.
+
+    `kind` is "compile", or "launch" for a kernel that compiles but that no card can hold.
+    """
+
+    def __init__(self, text: str, kind: str = "compile") -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes, by ptxas's report for `Compiled.arch`: registers a thread, the rest in bytes."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    shared: int  # static; dynamic shared memory comes on top at the launch
+    max_threads: int = 0  # a block's limit by the kernel's own __launch_bounds__, 0 without
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One file, compiled. `resources` and the two codes know a kernel by its PTX name: see `entry`."""
+
+    ptx: str  # for compute_80, with .loc lines
+    cubin: bytes  # for `arch`
+    arch: str  # such as "sm_80"
+    resources: Mapping[str, Resources]
+    constants: Mapping[str, int]
+    kernels: Mapping[str, str] = field(default_factory=dict)  # name in the signature -> PTX name
+
+    def entry(self, name: str) -> str:
+        """The PTX name of the kernel called `name` in the source, mangled or not. Raises KeyError."""
+        if name in self.kernels:
+            return self.kernels[name]
+        for entry in self.resources:
+            if entry == name or (
+                entry.startswith("_Z") and re.search(rf"(?<!\d){len(name)}{re.escape(name)}", entry)
+            ):
+                return entry
+        raise KeyError(f"no kernel {name}; there is: {', '.join(self.resources)}")
+
+
+def start() -> None:
+    """Begin the compiler's process without waiting for it. Never raises."""
+    nvrtc.start()
+
+
+def read_source(path: str | Path) -> str:
+    """The text of a source file: UTF-8, with U+FFFD for whatever is not. Raises OSError."""
+    return Path(path).read_bytes().decode("utf-8-sig", errors="replace")
+
+
+def compile_cuda(
+    source: str,
+    path: str,
+    *,
+    arch: str = "sm_80",
+    constants: Sequence[str] = (),
+    optional: Mapping[str, int] | None = None,
+    defines: Mapping[str, int] | None = None,
+    signature: tuple[str, str] | None = None,
+    time_limit: float = nvrtc.TIME_LIMIT,
+) -> Compiled:
+    """Compile `source` to PTX (compute_80) and to a cubin for `arch`.
+
+    `path` names the file in messages: "katas/02_tiled.cu". `constants` are names that the file must define as
+    whole numbers; `optional` ones have a default. `defines` become -D options, for a file that guards them by
+    #ifndef. `signature` is a kernel's name and parameters: ("scale", "float *x, int n"). `time_limit` is in
+    seconds, for each of the two compiles. Raises CompileError, and ValueError for a one-letter define.
+    """
+    optional, defines = dict(optional or {}), dict(defines or {})
+    if short := [name for name in defines if len(name) == 1]:
+        raise ValueError(
+            f"-D{short[0]}=... would change NVRTC's own headers: one-letter names cannot be defined"
+        )
+    if len(source) > LONGEST_SOURCE:
+        raise CompileError(
+            f"{path} is {len(source):,} characters long; a kernel file stops at {LONGEST_SOURCE:,}"
+        )
+    # NVRTC would take NUL for the end of the file; a lone surrogate has no UTF-8.
+    source = source.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    job = _Job(source, path, arch, tuple(constants), optional, defines, signature, time_limit)
+    name = cache.name_of(FORMAT, _compiler(), HEADERS, OPTIONS, source, job.exports(), path, arch, defines)
+    if (stored := cache.load(name)) is not None:
+        return _from_json(stored)
+    try:
+        compiled = job.run()
+    except nvrtc.Died as death:
+        raise CompileError(f"{path}: the compiler {death}") from None
+    except nvrtc.NoCompiler as missing:
+        raise CompileError(str(missing)) from None
+    if not re.search(
+        r'^\s*#\s*include\s*"', source, re.MULTILINE
+    ):  # else the result depends on another file too
+        cache.store(name, _to_json(compiled))
+    return compiled
+
+
+def _compiler() -> str:
+    """The compiler's identity for the cache: known without the child where NVRTC is an installed package."""
+    try:
+        return nvrtc.installed() or nvrtc.version()
+    except nvrtc.NoCompiler as missing:
+        raise CompileError(str(missing)) from None
+
+
+# ------------------------------------------------------------------------------------------------ one compile
+
+
+@dataclass(frozen=True)
+class _Job:
+    source: str
+    path: str
+    arch: str
+    constants: Sequence[str]
+    optional: Mapping[str, int]
+    defines: Mapping[str, int]
+    signature: tuple[str, str] | None
+    time_limit: float
+
+    def run(self) -> Compiled:
+        text = self.source + self.exports()
+        answer = self.compile("compute_80", text)
+        if not answer.output:
+            self.refuse(answer.log)
+        ptx, values = _take_exports(answer.output.decode())
+        kernels = {self.signature[0]: values.pop("dojo_kernel")} if self.signature else {}
+        entries = re.findall(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", ptx, re.MULTILINE)
+        for name, entry in kernels.items():
+            if entry not in entries:
+                raise CompileError(
+                    f"{self.path}: {name} is no kernel: it must be a __global__ void function with a body"
+                )
+        if not entries:
+            raise CompileError(f"{self.path} contains no kernel, no function that is __global__ void")
+        numbers = {name.removeprefix(CONSTANT): int(value) for name, value in values.items()}
+        if ignored := [name for name, value in self.defines.items() if numbers.get(name, value) != value]:
+            raise CompileError(self.unguarded(ignored[0]))
+        # The card gets the file as it is, except where only the export makes a template a kernel.
+        for code in (self.source, text):
+            answer = self.compile(self.arch, code)
+            if not answer.output:
+                self.refuse_assembly(answer.log)
+            resources = _resources(answer.log, ptx)
+            if resources.keys() >= set(kernels.values()):
+                break
+        return Compiled(ptx, answer.output, self.arch, resources, numbers, kernels)
+
+    def compile(self, arch: str, text: str, defines: Mapping[str, int] | None = None) -> nvrtc.Answer:
+        options = [f"--gpu-architecture={arch}", *OPTIONS]
+        options += [
+            f"-D{name}={value}" for name, value in (self.defines if defines is None else defines).items()
+        ]
+        if arch.startswith("sm_"):
+            options.append("--ptxas-options=-v")
+        return nvrtc.compile_program(text, self.path, options, HEADERS, time_limit=self.time_limit)
+
+    def exports(self) -> str:
+        """The appended text. A #line before each export names it in the compiler's errors."""
+        # Two newlines: the file may end in a comment, or in a backslash.
+        text = "\n\n"
+        if self.signature:
+            name, parameters = self.signature
+            text += '#line 1 "dojo_kernel"\n'
+            text += f'extern "C" __device__ void (*dojo_kernel)({parameters}) = &::{name};\n'
+        for name, default in self.optional.items():
+            # A macro is not found by ::, a constant not by #ifdef; a name in the file hides the default's.
+            text += f'#line 1 "{CONSTANT}{name}"\n#ifdef {name}\n{_export(name, name)}#else\n'
+            text += f"namespace dojo_default {{ enum : long long {{ {name} = {default} }}; }}\n"
+            text += f"using namespace dojo_default;\n{_export(name, f'::{name}')}#endif\n"
+        for name in self.constants:
+            text += f'#line 1 "{CONSTANT}{name}"\n{_export(name, name)}'
+        return text
+
+    def refuse(self, log: str) -> None:
+        """Raise the error in the first compile's `log`: the learner's own before those of the exports."""
+        alone = self.compile("compute_80", self.source)
+        if not alone.output:
+            if self.defines and self.compile("compute_80", self.source, {}).output:
+                raise CompileError(self.unguarded(next(iter(self.defines))))
+            raise CompileError(_first_errors(alone.log, self.path, self.source))
+        for export, message in re.findall(r"^(dojo_\w+)\(\d+\): error: (.*)", log, re.MULTILINE):
+            if export == "dojo_kernel":
+                raise CompileError(self.wrong_kernel(message))
+            raise CompileError(self.wrong_constant(export.removeprefix(CONSTANT), message))
+        raise CompileError(_first_errors(log, self.path, self.source))
+
+    def wrong_kernel(self, message: str) -> str:
+        assert self.signature
+        call = "{}({})".format(*self.signature)
+        if found := re.search(r'a value of type "void \(\*\)\((.*?)\)" cannot', message):
+            return f"{self.path}: {self.signature[0]} takes ({found[1]}), but it is called as {call}"
+        if "has no" in message or "undefined" in message:
+            return f"{self.path} defines no kernel {self.signature[0]}: it is called as {call}"
+        return f"{self.path}: no {self.signature[0]} can be called as {call}"
+
+    def wrong_constant(self, name: str, message: str) -> str:
+        if "undefined" in message:
+            return f"{self.path} defines no {name}: the launch needs it, as in constexpr int {name} = 16;"
+        return f"{self.path}: {name} must be a constant whole number, as in constexpr int {name} = 16;"
+
+    def unguarded(self, name: str) -> str:
+        return f"{self.path} fixes {name}: to let it be varied, define it between #ifndef {name} and #endif"
+
+    def refuse_assembly(self, log: str) -> None:
+        """Raise the error of the second compile: ptxas's, for the first has passed."""
+        if found := re.search(r"'(\S+)' uses too much shared data \((\w+) bytes, (\w+) max\)", log):
+            used, most = int(found[2], 0), int(found[3], 0)
+            raise CompileError(
+                f"{self.path}: {_plain(found[1])} declares {used:,} bytes of __shared__ arrays; "
+                f"a block can have {most:,}",
+                kind="launch",
+            )
+        if "--gpu-architecture" in log:
+            raise CompileError(f"NVRTC {nvrtc.version()} cannot compile for this card ({self.arch})")
+        raise CompileError(f"{self.path}: {_first_errors(log, self.path, self.source)}")
+
+
+def _export(name: str, value: str) -> str:
+    # "| 0" and the braces refuse what is no whole number, or not known before the launch.
+    return f'extern "C" __device__ const long long {CONSTANT}{name}{{({value}) | 0}};\n'
+
+
+def _take_exports(ptx: str) -> tuple[str, dict[str, str]]:
+    """The PTX as it would be without the exports, and their values: a number or an entry's name."""
+    values: dict[str, str] = {}
+
+    def take(line: re.Match[str]) -> str:
+        values[line[1]] = line[2] or "0"  # no initialiser is printed for zero
+        return ""
+
+    ptx = re.sub(
+        r"^(?:\.visible )?\.global [^\n]*?\b(dojo_\w+)(?: = ([^\n;]+))?;\n", take, ptx, flags=re.MULTILINE
+    )
+    # The exported address made the compiler declare its kernel ahead.
+    return re.sub(r"^[^\n]*\.entry [\w$]+\s*\([^{}()]*\)\s*;\n", "", ptx, flags=re.MULTILINE), values
+
+
+def _resources(log: str, ptx: str) -> dict[str, Resources]:
+    """Each kernel's resources, from the log of ptxas -v, where a called function has lines of its own."""
+    kernels = {}
+    for report in re.split(r"Compiling entry function ", log)[1:]:
+        found = re.match(r"'(\S+)'", report)
+        assert found, "ptxas -v names the entry in quotes"
+        entry = found[1]
+
+        def number(pattern: str, text: str = report) -> int:
+            match = re.search(pattern, text)
+            return int(match[1]) if match else 0
+
+        frame = report.partition(f"Function properties for {entry}")[2]
+        head = re.search(rf"\.entry {re.escape(entry)}\b([^{{]*)", ptx)
+        threads = re.search(r"\.(?:maxntid|reqntid)\s+(\d+)(?:, (\d+))?(?:, (\d+))?", head[1] if head else "")
+        kernels[entry] = Resources(
+            registers=number(r"Used (\d+) registers"),
+            spill_stores=number(r"(\d+) bytes spill stores", frame),
+            spill_loads=number(r"(\d+) bytes spill loads", frame),
+            stack=number(r"(\d+) bytes stack frame", frame),
+            shared=number(r"(\d+) bytes smem"),
+            max_threads=int(threads[1]) * int(threads[2] or 1) * int(threads[3] or 1) if threads else 0,
+        )
+    return kernels
+
+
+def _plain(entry: str) -> str:
+    """A mangled top-level name without its decoration: _Z4axpyPfi -> axpy."""
+    found = re.match(r"_ZL?(\d+)", entry)
+    return entry[found.end() : found.end() + int(found[1])] if found else entry
+
+
+# --------------------------------------------------------------------------------------------- error messages
+
+_START = re.compile(
+    r"(?:.+\(\d+\)|At end of source): (?:(?:catastrophic |internal )?error|warning)|ptxas .*(?:error|fatal)"
+)
+
+
+def _first_errors(log: str, path: str, source: str) -> str:
+    """The first two errors of the compiler's log, at most eight lines, then how many are left."""
+    last = source.count("\n") + (not source.endswith("\n"))
+    log = re.sub(
+        r"^At end of source: (.*)",
+        rf"{_escaped(path)}({last}): \1 at the end of the file",
+        log,
+        flags=re.MULTILINE,
+    )
+    errors: list[list[str]] = []
+    for line in log.replace("\0", "").split("\n"):
+        if re.match(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated|ptxas info|\s*$", line):
+            continue
+        if _START.match(line) or not errors:
+            errors.append([])
+        errors[-1].append("".join(c if c.isprintable() else "?" for c in line)[:200].rstrip())
+    lines = [line for error in errors[:2] for line in error][:8]
+    if left := len(errors[2:]):
+        lines.append(f"... and {left} more error{'s' * (left > 1)}")
+    return "\n".join(lines) or f"{path}: the compiler refused this file and did not say why"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\")
+
+
+# -------------------------------------------------------------------------------------------------- the cache
+
+
+def _to_json(compiled: Compiled) -> dict[str, object]:
+    return asdict(compiled) | {"cubin": base64.b64encode(compiled.cubin).decode()}
+
+
+def _from_json(stored: dict[str, object]) -> Compiled:
+    values = dict(stored) | {"cubin": base64.b64decode(str(stored["cubin"]))}
+    resources = values["resources"]
+    assert isinstance(resources, dict)
+    values["resources"] = {entry: Resources(**numbers) for entry, numbers in resources.items()}
+    return Compiled(**values)  # type: ignore[arg-type]

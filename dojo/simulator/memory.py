@@ -1,0 +1,116 @@
+"""Address spaces: where the bytes are, what is in bounds, what has been written.
+
+Global memory is a set of buffers, each in an address range of its own (2**36 bytes apart), so that an index that runs
+out of one buffer never lands in another. Shared and local memory are arrays of 32-bit words with a column a block, or
+a lane. Fresh memory holds 0xff bytes: NaN as a float, -1 as an integer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numerics import U8, U32, U64, UNSIGNED
+from .races import Shadow
+
+SLOT_BITS = 36
+SHARED_WINDOW = 1 << 60  # generic addresses of shared memory begin here
+LOCAL_WINDOW = 1 << 61
+
+Array = Any
+
+
+class Buffer:
+    """One global array: its bytes, and for every place of `grain` bytes whether it was written and who touched it."""
+
+    def __init__(self, name: str, slot: int, content: NDArray[Any], grain: int, known: bool, shadowed: bool) -> None:
+        self.name, self.base, self.size, self.grain = name, slot << SLOT_BITS, content.nbytes, grain
+        self.itemsize = content.itemsize
+        self.data = np.full(-(-max(content.nbytes, 1) // 16) * 16, 0xFF, U8)
+        self.data[: content.nbytes] = np.ascontiguousarray(content).reshape(-1).view(U8)
+        places = len(self.data) // grain
+        self.written = None if known else np.zeros(places, bool)
+        self.shadow = Shadow(places, 1, 1) if shadowed else None
+
+    def read(self, offset: Array, element: int, count: int) -> list[Array]:
+        """`count` neighbouring elements of `element` bytes at byte `offset` (in bounds and aligned)."""
+        view = self.data.view(UNSIGNED[element])
+        index = offset // element if element > 1 else offset
+        return [view.take(index + n if n else index, mode="clip") for n in range(count)]
+
+    def write(self, offset: Array, element: int, values: tuple[Array, ...]) -> None:
+        view = self.data.view(UNSIGNED[element])
+        index = offset // element if element > 1 else offset
+        for n, value in enumerate(values):
+            view[index + n] = value
+
+
+class Words:
+    """Shared memory (a column a block) or local memory (a column a lane): `data` is (words, columns) of u32."""
+
+    def __init__(self, size: int, columns: int) -> None:
+        self.size, self.columns = size, columns
+        self.data = np.full((-(-max(size, 1) // 16) * 4, columns), 0xFFFFFFFF, U32)
+        self.flat = self.data.reshape(-1)
+
+    def word(self, index: Array, column: Array | None) -> Array:
+        """The words at `index` of all columns (None: one row an index) or of the given ones."""
+        if column is None:
+            return self.data.take(index, axis=0, mode="clip")
+        return self.flat.take(index * self.columns + column, mode="clip")
+
+    def set_word(self, index: Array, column: Array | None, value: Array) -> None:
+        if column is None:
+            self.data[index] = value
+        else:
+            self.flat[index * self.columns + column] = value
+
+    def read(self, address: Array, column: Array | None, element: int, count: int) -> list[Array]:
+        """Elements at byte `address`. With `column` None the address is one-dimensional and the result has a row each."""
+        first = address >> 2
+        if element == 4:
+            return [self.word(first + n if n else first, column) for n in range(count)]
+        if element == 8:
+            low_high = [self.word(first + n, column).astype(U64) for n in range(2 * count)]
+            return [low_high[2 * n] | low_high[2 * n + 1] << U64(32) for n in range(count)]
+        found = []
+        for n in range(count):
+            byte = address + n * element
+            shift = ((byte & 3) << 3).astype(U32)
+            word = self.word(byte >> 2, column)
+            if column is None:
+                shift = shift[:, None]
+            found.append((word >> shift).astype(UNSIGNED[element]))
+        return found
+
+    def write(self, address: Array, column: Array | None, element: int, values: tuple[Array, ...]) -> None:
+        first = address >> 2
+        for n, value in enumerate(values):
+            if element == 4:
+                self.set_word(first + n if n else first, column, value)
+            elif element == 8:
+                self.set_word(first + 2 * n, column, (value & U64(0xFFFFFFFF)).astype(U32))
+                self.set_word(first + 2 * n + 1, column, (value >> U64(32)).astype(U32))
+            else:
+                self._write_part(address + n * element, column, element, value)
+
+    def _write_part(self, address: Array, column: Array | None, element: int, value: Array) -> None:
+        """8- and 16-bit stores, one byte position after the other so that lanes sharing a word keep their parts."""
+        address = np.atleast_1d(address)
+        for position in range(0, 4, element):
+            at = np.flatnonzero((address & 3) == position)
+            if not len(at):
+                continue
+            mask = U32((256**element - 1) << 8 * position)
+            where = address[at] >> 2
+            if column is None:
+                part = value[at] if np.ndim(value) and np.shape(value)[0] != 1 else value
+                column_at = None
+            else:
+                part = value[at] if np.ndim(value) and np.shape(value)[0] != 1 else value
+                column_at = column[at] if np.ndim(column) and len(column) != 1 else column
+            old = self.word(where, column_at)
+            shifted = np.asarray(part).astype(U32) << U32(8 * position)
+            self.set_word(where, column_at, old & ~mask | shifted & mask)

@@ -1,0 +1,412 @@
+"""PTX text -> a frozen `Kernel`: instructions, registers, variables, parameters, source lines.
+
+Nothing here knows what an instruction does; nothing after here sees text.
+The grammar is the part of the PTX ISA that NVRTC writes, plus what inline assembly adds to it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BYTES = {"pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "b32": 4, "u32": 4, "s32": 4,
+         "f32": 4, "f16x2": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8}  # fmt: skip
+
+
+class Unsupported(Exception):
+    """The simulator lacks something. `instruction` names it, `line` is its source line (0 if it has none)."""
+
+    def __init__(self, instruction: str, line: int = 0, why: str = "") -> None:
+        self.instruction, self.line, self.why = instruction, line, why
+        place = f" on line {line}" if line else ""
+        super().__init__(f"the simulator does not support {instruction}{place}{': ' + why if why else ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A read-only register of the machine: `%tid.x`, `%laneid`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal: `value` for an integer, `bits` and the type for `0f3F800000` and `0d...`."""
+
+    value: int
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable, or a label: `Nds`, `Nds+64`, `$L__BB0_2`."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[%rd4+64]`, `[matmul_tiled_param_0]`, `[Nds+4]`."""
+
+    base: Register | Symbol | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`{%f1, %f2}` (mark "{") or `%p1|%p2` (mark "|")."""
+
+    items: tuple[Operand, ...]
+    mark: str = "{"
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!%p1` as an operand."""
+
+    register: Register
+
+
+Operand = Register | Special | Immediate | Symbol | Address | Group | Negated | None  # None is the sink `_`
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`@!%p1 ld.global.v4.f32 {...}, [...]`: `opcode` is "ld.global.v4.f32", `parts` the same split at dots."""
+
+    opcode: str
+    parts: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: tuple[Register, bool] | None  # (predicate, True if the instruction runs where it is false)
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A `.shared`, `.local`, `.global` or `.const` array; `size` and `align` in bytes. Size 0: extern shared memory."""
+
+    name: str
+    space: str
+    size: int
+    align: int
+    initial: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One `.entry`. `labels` maps a label to the index of the instruction after it; so does `branch_targets` its list."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    instructions: tuple[Instruction, ...]
+    labels: Mapping[str, int]
+    branch_targets: Mapping[str, tuple[str, ...]]
+    registers: tuple[Register, ...]
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_LINE_DIRECTIVE = re.compile(r"\.(?:loc|file)\b[^\n]*")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', re.M)
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:\s*,\s*function_name[^,\n]*,\s*inlined_at\s+(\d+)\s+(\d+))?")
+_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?([^{;]*)\{")
+_FUNCTION = re.compile(r"\.func\b[^{;]*[{;]")
+_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr[^,]*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$")
+_VARIABLE = re.compile(
+    r"\.(shared|local|global|const)\s+(?:\.align\s+(\d+)\s+)?(?:\.attribute\([^)]*\)\s*)?\.(\w+)\s+([\w$]+)"
+    r"((?:\[\d*\])*)\s*(?:=\s*(.*))?$",
+    re.S,
+)
+_REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_SPECIAL = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$|"
+                      r"%(?:clock|globaltimer|smid|nsmid|gridid|pm\d|envreg|cluster|dynamic_smem|total_smem)")  # fmt: skip
+_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
+
+
+def parse(ptx: str, kernel: str) -> Kernel:
+    """The kernel named `kernel` of a PTX module.
+
+    Raises `KeyError` if the module has no such entry, `Unsupported` for what the grammar lacks and `ValueError`
+    for text that is not PTX.
+    """
+    text = _COMMENT.sub(lambda match: " " if match[0].startswith("/*") else "", ptx)
+    files = {int(number): name for number, name in _FILE.findall(ptx)}
+    learner = min((n for n, name in files.items() if name.endswith(".cu")), default=min(files, default=1))
+    entries = {match[1]: match for match in _ENTRY.finditer(text)}
+    if kernel not in entries:
+        raise KeyError(f"no kernel {kernel} in this PTX; it has {', '.join(sorted(entries)) or 'none'}")
+    match = entries[kernel]
+    parameters = tuple(_parameter(item) for item in (match[2] or "").split(",") if item.strip())
+    body = _Body(learner)
+    for variable in _module_variables(text):
+        body.variables[variable.name] = variable
+    body.read(text, match.end())
+    return Kernel(kernel, parameters, tuple(_with_lines(body.instructions)), body.labels, body.branch_targets,
+                  tuple(body.registers.values()), body.variables)  # fmt: skip
+
+
+def _parameter(text: str) -> Parameter:
+    match = _PARAMETER.search(text.strip())
+    if not match:
+        raise ValueError(f"not a PTX parameter: {text.strip()}")
+    return Parameter(match[2], match[1], BYTES[match[1]] * int(match[3] or 1))
+
+
+def _module_variables(text: str) -> list[Variable]:
+    """The variables declared outside any function."""
+    outside, position, depth = [], 0, 0
+    for brace in re.finditer(r"[{}]", text):
+        inside_initialiser = depth == 0 and brace[0] == "{" and text[position : brace.start()].rstrip().endswith("=")
+        if inside_initialiser or depth < 0:
+            depth = -1 if brace[0] == "{" else 0  # an initialiser's braces belong to its statement
+            continue
+        if depth == 0:
+            outside.append(text[position : brace.start()])
+        depth += 1 if brace[0] == "{" else -1
+        position = brace.end()
+    outside.append(text[position:])
+    statements = (s.strip() for chunk in outside for s in _LINE_DIRECTIVE.sub("", chunk).split(";"))
+    found = []
+    for statement in statements:
+        start = re.search(r"\.(?:shared|global|const)\b", statement)
+        if start and not statement.startswith(".entry"):
+            found.append(_variable(statement[start.start() :]))
+    return found
+
+
+def _variable(text: str) -> Variable:
+    match = _VARIABLE.match(text.strip())
+    if not match or match[3] not in BYTES:
+        raise Unsupported(f"the declaration `{' '.join(text.split())}`")
+    space, align, kind, name, dimensions, initial = match.groups()
+    size = BYTES[kind]
+    for dimension in re.findall(r"\[(\d*)\]", dimensions):
+        size *= int(dimension or 0)
+    data = _initial_bytes(initial, kind, size) if initial else None
+    return Variable(name, space, size, int(align or BYTES[kind]), data)
+
+
+def _initial_bytes(text: str, kind: str, size: int) -> bytes:
+    """The bytes of `{1, 2, 3}` or `0f3F800000`; the zeros that PTX leaves off the end are put back."""
+    items = [item.strip() for item in text.replace("{", " ").replace("}", " ").split(",") if item.strip()]
+    width = BYTES[kind]
+    out = bytearray()
+    for item in items:
+        literal = _literal(item)
+        if literal is None:
+            raise Unsupported(f"the initialiser `{item}`", why="an address in a variable's initial value")
+        out += (literal.value & (256**width - 1)).to_bytes(width, "little")
+    return bytes(out).ljust(size, b"\0")
+
+
+def _literal(text: str) -> Immediate | None:
+    if _NUMBER.match(text):
+        return Immediate(_integer(text.rstrip("U")))
+    if text[:2].lower() == "0f":
+        return Immediate(int(text[2:], 16), "f32")
+    if text[:2].lower() == "0d":
+        return Immediate(int(text[2:], 16), "f64")
+    if re.match(r"-?\d+\.\d*(?:[eE][-+]?\d+)?$", text):
+        return Immediate(struct.unpack("<Q", struct.pack("<d", float(text)))[0], "f64")
+    return None
+
+
+def _integer(text: str) -> int:
+    """As PTX writes them: 0x hexadecimal, 0b binary, a leading 0 octal."""
+    digits = text.lstrip("-")
+    value = int(digits, 8) if re.match(r"0\d", digits) else int(digits, 0)
+    return -value if text.startswith("-") else value
+
+
+class _Body:
+    """Reads the statements between the braces of one kernel."""
+
+    def __init__(self, learner_file: int) -> None:
+        self.learner_file = learner_file
+        self.instructions: list[Instruction] = []
+        self.labels: dict[str, int] = {}
+        self.branch_targets: dict[str, tuple[str, ...]] = {}
+        self.registers: dict[str, Register] = {}
+        self.variables: dict[str, Variable] = {}
+        self.scopes: list[dict[str, Register]] = [{}]  # inner scopes may use a name again
+        self.ranges: dict[str, tuple[int, str]] = {}  # %f<63> -> ("%f": (63, "f32"))
+        self.line = 0
+
+    def read(self, text: str, position: int) -> None:
+        depth, end = 1, len(text)
+        pending_label = ""
+        while depth:
+            while position < end and text[position].isspace():
+                position += 1
+            if position >= end:
+                raise ValueError("the PTX ends inside a kernel")
+            character = text[position]
+            if character in "{}":
+                depth += 1 if character == "{" else -1
+                if character == "{":
+                    self.scopes.append({})
+                else:
+                    self.scopes.pop()
+                position += 1
+                continue
+            if match := _LINE_DIRECTIVE.match(text, position):
+                self.location(match[0])
+                position = match.end()
+                continue
+            if match := _LABEL.match(text, position):
+                pending_label = match[1]
+                self.labels[pending_label] = len(self.instructions)
+                position = match.end()
+                continue
+            stop = text.find(";", position)
+            if stop < 0:
+                raise ValueError("a PTX statement has no end")
+            self.statement(text[position:stop].strip(), pending_label)
+            position = stop + 1
+
+    def location(self, text: str) -> None:
+        """`.loc file line column, function_name f, inlined_at file line`: the innermost line in the learner's file."""
+        if match := _LOC.match(text):
+            file, line, outer_file, outer_line = match.groups()
+            if int(file) == self.learner_file:
+                self.line = int(line)
+            elif outer_file and int(outer_file) == self.learner_file:
+                self.line = int(outer_line)
+
+    def statement(self, text: str, label: str) -> None:
+        if not text or text.startswith(".pragma"):
+            return
+        if text.startswith(".reg"):
+            self.declare(text)
+        elif text.startswith(".branchtargets"):
+            self.branch_targets[label] = tuple(t.strip() for t in text[len(".branchtargets") :].split(","))
+        elif text.startswith((".shared", ".local", ".global", ".const")):
+            variable = _variable(text)
+            self.variables[variable.name] = variable
+        elif text.startswith((".param", ".callprototype")):
+            pass  # they belong to a call, which is refused when it is reached
+        elif text.startswith("."):
+            raise Unsupported(text.split()[0], self.line)
+        else:
+            self.instructions.append(self.instruction(text))
+
+    def declare(self, text: str) -> None:
+        match = _REGISTER.match(text)
+        if not match or match[1] not in BYTES:
+            raise Unsupported(f"the declaration `{text}`", self.line)
+        kind = match[1]
+        for name in match[2].split(","):
+            name = name.strip()
+            if counted := re.match(r"(.+)<(\d+)>$", name):
+                self.ranges[counted[1]] = (int(counted[2]), kind)
+            else:
+                unique = name if name not in self.registers else f"{name}~{len(self.registers)}"
+                self.registers[unique] = self.scopes[-1][name] = Register(unique, kind)
+
+    def instruction(self, text: str) -> Instruction:
+        guard = None
+        if text.startswith("@"):
+            condition, _, text = text[1:].partition(" ") if " " in text else (text[1:], "", "")
+            negated = condition.startswith("!")
+            guard = (self.register(condition.lstrip("!").strip()), negated)
+            text = text.strip()
+        opcode, _, rest = text.replace("\t", " ").replace("\n", " ").partition(" ")
+        if opcode == "call" or opcode.startswith("call."):
+            callee = re.search(r"(?:^|\)\s*,)\s*([\w$%]+)", rest)
+            return Instruction("call", ("call",), (Symbol(callee[1] if callee else rest),), guard, self.line)
+        operands = tuple(self.operand(item) for item in _split(rest))
+        return Instruction(opcode, tuple(opcode.split(".")), operands, guard, self.line)
+
+    def operand(self, text: str) -> Operand:
+        if text == "_":
+            return None
+        if text.startswith("{"):
+            return Group(tuple(self.operand(item) for item in _split(text[1:-1])))
+        if text.startswith("["):
+            return self.address(text[1:-1].strip())
+        if "|" in text:
+            return Group(tuple(self.operand(item.strip()) for item in text.split("|")), "|")
+        if text.startswith("!"):
+            return Negated(self.register(text[1:].strip()))
+        if text.endswith("WARP_SZ"):
+            return Immediate(32)
+        if _SPECIAL.match(text):
+            return Special(text)
+        if (literal := _literal(text)) is not None:
+            return literal
+        if found := self.lookup(text):
+            return found
+        if text.startswith("%"):
+            raise ValueError(f"unknown register {text}")
+        name, plus, offset = text.partition("+")
+        return Symbol(name.strip(), _integer(offset) if plus else 0)
+
+    def address(self, text: str) -> Address:
+        match = re.match(r"(.*?)\s*([+-])\s*(-?(?:0[xX][0-9a-fA-F]+|\d+))$", text)
+        base, offset = (match[1], _integer(match[3]) * (-1 if match[2] == "-" else 1)) if match else (text, 0)
+        if _NUMBER.match(base):
+            return Address(None, _integer(base) + offset)
+        return Address(self.lookup(base) or Symbol(base), offset)
+
+    def lookup(self, name: str) -> Register | None:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        if name in self.registers:
+            return self.registers[name]
+        match = re.match(r"(.*?)(\d+)$", name)
+        if match and match[1] in self.ranges and int(match[2]) < self.ranges[match[1]][0]:
+            register = self.registers[name] = Register(name, self.ranges[match[1]][1])
+            return register
+        return None
+
+    def register(self, name: str) -> Register:
+        found = self.lookup(name)
+        if found is None:
+            raise ValueError(f"unknown register {name}")
+        return found
+
+
+def _split(text: str) -> list[str]:
+    """Splits operands at the commas outside braces and brackets."""
+    items, depth, start = [], 0, 0
+    for i, character in enumerate(text):
+        if character in "{[(":
+            depth += 1
+        elif character in "}])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            items.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return [*items, last] if last else items
+
+
+def _with_lines(instructions: list[Instruction]) -> list[Instruction]:
+    """Gives an instruction of `.loc 1 0` (merged code) the nearest real line: the one before it, else the next."""
+    lines = [instruction.line for instruction in instructions]
+    for i in range(1, len(lines)):
+        lines[i] = lines[i] or lines[i - 1]
+    for i in range(len(lines) - 2, -1, -1):
+        lines[i] = lines[i] or lines[i + 1]
+    return [
+        i if i.line == line else Instruction(i.opcode, i.parts, i.operands, i.guard, line)
+        for i, line in zip(instructions, lines, strict=True)
+    ]

@@ -1,0 +1,168 @@
+"""Who touched which word last: the shadow of a memory, and the races that it shows.
+
+Two accesses to one place by different threads, one of them a write, are a race unless a barrier orders them. The
+shadow keeps, for every place, the last writer and two readers, so its size does not grow with the run. Two readers
+are enough: whoever writes next races with at least one of two different threads. The two are chosen from different
+groups (warps for shared memory, blocks for global) where there is a choice, because a `__syncwarp()` orders only
+threads of one group.
+
+Atomics do not race with atomics. Time is a counter that the machine advances at every barrier; an access is ordered
+before a later one if a barrier that both threads joined lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[Any]
+NOBODY = -1
+Ordered = Callable[[Index, Index, Index], Index]  # (earlier threads, their times, positions) -> bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Positions in the access whose place `threads` had touched before, at the memory instructions `sites`."""
+
+    kind: str  # "read after write", "write after read", "write after write"
+    positions: Index
+    threads: Index
+    sites: Index
+
+
+class _Last:
+    """One remembered access a place: thread, memory instruction, time."""
+
+    def __init__(self, size: int) -> None:
+        self.thread = np.full(size, NOBODY, np.int32)
+        self.site = np.zeros(size, np.int32)
+        self.time = np.zeros(size, np.int64)
+
+    def repeat(self, columns: int) -> None:
+        self.thread = np.repeat(self.thread, columns)
+        self.site = np.repeat(self.site, columns)
+        self.time = np.repeat(self.time, columns)
+
+
+class Shadow:
+    """The shadow of `places` (words, or smaller if the kernel makes smaller accesses) in `columns` blocks.
+
+    `group` is the number of threads whose order a weaker barrier can settle. Threads are numbered below 2**31.
+    """
+
+    def __init__(self, places: int, columns: int, group: int) -> None:
+        self.places, self.columns, self.group = places, columns, group
+        self.clear()
+
+    def clear(self) -> None:
+        size = self.places * self.columns
+        self.writer, self.reader, self.other_reader = _Last(size), _Last(size), _Last(size)
+        self.other_atomic: _Last | None = None
+        self.touched = False
+
+    def clear_columns(self, columns: Index) -> None:
+        for last in self._all():
+            last.thread.reshape(self.places, self.columns)[:, columns] = NOBODY
+
+    def widen(self, columns: int) -> None:
+        """From one column that stands for all blocks to one column each."""
+        for last in self._all():
+            last.repeat(columns)
+        self.columns = columns
+
+    def _all(self) -> list[_Last]:
+        return [x for x in (self.writer, self.reader, self.other_reader, self.other_atomic) if x is not None]
+
+    def read(self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None) -> list[Conflict]:
+        """Threads `thread` read `place` (flat index: place * columns + column), one element each."""
+        conflicts = self._against(self.writer, "read after write", place, thread, ordered)
+        if self.other_atomic is not None:
+            conflicts += self._against(self.other_atomic, "read after write", place, thread, ordered)
+        reader, other = self.reader, self.other_reader
+        before = reader.thread[place]
+        reader.thread[place] = thread
+        now = reader.thread[place]
+        if (before != now).any() or (thread != now).any():
+            self._keep_two(place, thread, before, now, site, time)
+        reader.site[place] = site
+        reader.time[place] = time
+        self.touched = True
+        return conflicts
+
+    def _keep_two(self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int) -> None:
+        """Chooses the second reader: the one before, or another lane of this very access."""
+        reader, other = self.reader, self.other_reader
+        second = other.thread[place]
+        group_now = now // self.group
+        keeps = (second != NOBODY) & (second // self.group != group_now)
+        replaced = (before != NOBODY) & (before != now) & ((before // self.group != group_now) | ~keeps)
+        at = np.flatnonzero(replaced)
+        if len(at):
+            other.thread[place[at]] = before[at]
+            other.site[place[at]] = reader.site[place[at]]
+            other.time[place[at]] = reader.time[place[at]]
+        beside = thread != now  # several lanes read one place: the last one stands, one of the others comes second
+        if beside.any():
+            far = beside & (thread // self.group != group_now)
+            second = other.thread[place]
+            near = beside & ~far & ((second == NOBODY) | (second // self.group == group_now))
+            for which in (near, far):
+                at = np.flatnonzero(which)
+                other.thread[place[at]] = thread[at]
+                other.site[place[at]] = site
+                other.time[place[at]] = time
+        same = other.thread[place] == now
+        if same.any():  # the second reader must be somebody else
+            other.thread[place[same]] = NOBODY
+
+    def write(self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None,
+              atomic_sites: Index | None = None) -> tuple[list[Conflict], Index]:  # fmt: skip
+        """Threads write places; also returns the positions of lanes that wrote a place beside another lane.
+
+        `atomic_sites`: for an atomic, which memory instructions (by number) are atomics, else None.
+        """
+        conflicts = self._against(self.writer, "write after write", place, thread, ordered, atomic_sites)
+        conflicts += self._against(self.reader, "write after read", place, thread, ordered, atomic_sites)
+        conflicts += self._against(self.other_reader, "write after read", place, thread, ordered, atomic_sites)
+        writer = self.writer
+        if atomic_sites is None and self.other_atomic is not None:
+            conflicts += self._against(self.other_atomic, "write after write", place, thread, ordered)
+        before = writer.thread[place]
+        writer.thread[place] = thread
+        now = writer.thread[place]
+        beside = np.flatnonzero(now != thread)
+        if atomic_sites is not None:
+            self._remember_atomics(place, thread, before, now, site, time)
+        writer.site[place] = site
+        writer.time[place] = time
+        self.touched = True
+        return conflicts, beside
+
+    def _remember_atomics(self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int) -> None:
+        if self.other_atomic is None:
+            self.other_atomic = _Last(self.places * self.columns)
+        other = self.other_atomic
+        for who, which in ((before, (before != NOBODY) & (before != now)), (thread, thread != now)):
+            at = np.flatnonzero(which)
+            other.thread[place[at]] = who[at]
+            other.site[place[at]] = site
+            other.time[place[at]] = time
+
+    def _against(self, last: _Last, kind: str, place: Index, thread: Index, ordered: Ordered | None,
+                 atomic_sites: Index | None = None) -> list[Conflict]:  # fmt: skip
+        before = last.thread[place]
+        clash = (before != NOBODY) & (before != thread)
+        if not clash.any():
+            return []
+        at = np.flatnonzero(clash)
+        if atomic_sites is not None:
+            at = at[~atomic_sites[last.site[place[at]]]]
+        if ordered is not None and len(at):
+            at = at[~ordered(before[at], last.time[place[at]], at)]
+        if not len(at):
+            return []
+        return [Conflict(kind, at, before[at], last.site[place[at]])]

@@ -1,0 +1,753 @@
+"""A kernel's basic blocks -> NumPy source, each compiled once, when it is first reached.
+
+The function made from a block takes the register file `R` (a list of arrays, one a register, of any dtype of the
+register's width), the machine `M` for memory, and returns what its last instruction needs: the predicate of a branch,
+the member mask of a warp barrier, the operands of a shuffle. The same source serves all lanes and a few: only the
+shapes of the arrays differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import numerics
+from .ops import Operation, operation
+from .parse import (
+    BYTES,
+    Address,
+    Group,
+    Immediate,
+    Instruction,
+    Kernel,
+    Negated,
+    Operand,
+    Register,
+    Special,
+    Symbol,
+    Unsupported,
+)
+
+DTYPES: dict[str, Any] = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16,
+          "u16": np.uint16, "s16": np.int16, "f16": np.float16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
+          "f32": np.float32, "f16x2": np.uint32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64,
+          "f64": np.float64}  # fmt: skip
+_NAMES = {kind: f"{kind[0].upper().replace('S', 'I').replace('B', 'U')}{kind[1:]}" for kind in DTYPES if kind[1:].isdigit()}
+_NAMES["f16x2"] = "U32"
+
+BARRIERS = ("bar", "barrier")
+_COPIES = ("mov", "selp")  # they carry an unset value on; everything else uses it
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One memory instruction: where it is and what it does. `bits` is one lane's whole access."""
+
+    number: int
+    line: int
+    op: str  # load, store, atomic
+    space: str
+    element: int  # bytes
+    count: int  # elements: 1, 2 or 4
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.element * self.count
+
+
+@dataclass
+class Block:
+    """A basic block. `kind` says how it ends: go, branch, switch, exit, barrier, warp_barrier, shuffle."""
+
+    number: int
+    instructions: list[Instruction]
+    kind: str = "go"
+    next: int = -1
+    target: int = -1
+    targets: tuple[int, ...] = ()
+    counted: int = 0
+    fmas: int = 0
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    live_in: frozenset[int] = frozenset()
+    live_out: frozenset[int] = frozenset()
+    function: Callable[[list[Any], Any], Any] | None = None
+    source: str = ""
+
+    @property
+    def line(self) -> int:
+        return self.instructions[-1].line if self.instructions else 0
+
+
+@dataclass
+class Program:
+    """A kernel ready to run: its blocks, its memory instructions, where its variables lie."""
+
+    kernel: Kernel
+    blocks: list[Block]
+    slots: dict[str, int]  # register name -> index in the register file
+    sites: list[Site] = field(default_factory=list)
+    symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
+    unset: frozenset[int] = frozenset()  # slots that some path leaves unset; their masks follow at `mask_of`
+    provenance: dict[str, frozenset[str]] = field(default_factory=dict)
+    uses_fence: bool = False
+    uses_warp_barrier: bool = False
+
+    def mask_of(self, slot: int) -> int:
+        """The slot of the array that says which lanes have `slot` still unset."""
+        return len(self.slots) + sorted(self.unset).index(slot)
+
+    @property
+    def size(self) -> int:
+        return len(self.slots) + len(self.unset)
+
+    def code(self, number: int) -> Callable[[list[Any], Any], Any]:
+        block = self.blocks[number]
+        if block.function is None:
+            block.source, constants = _Writer(self, block).write()
+            space: dict[str, Any] = {**vars(numerics), **constants}
+            exec(compile(block.source, f"<block {number} of {self.kernel.name}>", "exec"), space)
+            block.function = space["block"]
+        return block.function
+
+
+# Operands
+
+
+def registers_of(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, Register | Special):
+        yield operand.name
+    elif isinstance(operand, Negated):
+        yield operand.register.name
+    elif isinstance(operand, Address):
+        yield from registers_of(operand.base) if isinstance(operand.base, Register) else ()
+    elif isinstance(operand, Group):
+        for item in operand.items:
+            yield from registers_of(item)
+
+
+_NO_RESULT = {"st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "trap", "call", "skip",
+              "prefetch", "prefetchu", "brkpt", "discard", "applypriority", "nanosleep"}  # fmt: skip
+
+
+def results(i: Instruction) -> list[str]:
+    return list(registers_of(i.operands[0])) if i.operands and i.parts[0] not in _NO_RESULT else []
+
+
+def sources(i: Instruction) -> list[str]:
+    operands = i.operands[1:] if i.parts[0] not in _NO_RESULT else i.operands
+    names = [name for operand in operands for name in registers_of(operand)]
+    if i.parts[0] in ("addc", "subc", "madc"):
+        names.append("CC")
+    return names + ([i.guard[0].name] if i.guard else [])
+
+
+# Blocks
+
+
+def _is_barrier(i: Instruction) -> bool:
+    return i.parts[0] in BARRIERS and i.parts[1:2] != ("warp",)
+
+
+def _ending(i: Instruction) -> str:
+    name = i.parts[0]
+    if name in ("bra", "skip"):
+        return "branch" if i.guard else "go"
+    if name == "brx":
+        return "switch"
+    if name in ("ret", "exit"):
+        return "exit"
+    if name in BARRIERS:
+        return "warp_barrier" if i.parts[1:2] == ("warp",) else "barrier"
+    return "shuffle" if name == "shfl" else ""
+
+
+def _expand_guards(kernel: Kernel) -> tuple[list[Instruction], dict[str, int]]:
+    """`@p X` becomes a jump over X where p is false, for everything but branches: lanes, not masks."""
+    out: list[Instruction] = []
+    moved: dict[int, int] = {}
+    labels: dict[str, int] = {}
+    for index, i in enumerate(kernel.instructions):
+        moved[index] = len(out)
+        if i.guard and i.parts[0] not in ("bra", "brx"):
+            label = f"~{index}"
+            out.append(Instruction("skip", ("skip",), (Symbol(label),), (i.guard[0], not i.guard[1]), i.line))
+            out.append(Instruction(i.opcode, i.parts, i.operands, None, i.line))
+            labels[label] = len(out)
+        else:
+            out.append(i)
+    moved[len(kernel.instructions)] = len(out)
+    labels.update({name: moved[index] for name, index in kernel.labels.items()})
+    return out, labels
+
+
+def build(kernel: Kernel) -> Program:
+    """Cuts the kernel into basic blocks and works out what lives where."""
+    instructions, labels = _expand_guards(kernel)
+    starts = {0, *labels.values()}
+    for index, i in enumerate(instructions):
+        if ending := _ending(i):
+            starts.add(index + 1)
+            if ending in ("shuffle", "warp_barrier"):
+                starts.add(index)  # executed again if some of its lanes come later
+    order = sorted(s for s in starts if s < len(instructions))
+    number = {start: n for n, start in enumerate(order)}
+    blocks = []
+    for n, start in enumerate(order):
+        stop = order[n + 1] if n + 1 < len(order) else len(instructions)
+        block = Block(n, instructions[start:stop])
+        last = block.instructions[-1]
+        block.kind = _ending(last) or "go"
+        block.next = n + 1 if n + 1 < len(order) else -1
+
+        def index_of(label: str) -> int:
+            return number.get(labels[label], -1)
+
+        if last.parts[0] in ("bra", "skip"):
+            assert isinstance(last.operands[0], Symbol)
+            block.target = index_of(last.operands[0].name)
+            if not last.guard:
+                block.next = block.target
+        elif block.kind == "switch":
+            table = last.operands[1]
+            assert isinstance(table, Symbol)
+            block.targets = tuple(index_of(label) for label in kernel.branch_targets[table.name])
+        block.counted = sum(i.parts[0] != "skip" for i in block.instructions)
+        block.fmas = sum(
+            i.parts[0] in ("fma", "mad") and i.parts[-1] in ("f32", "f64", "f16") for i in block.instructions
+        )
+        blocks.append(block)
+    names = dict.fromkeys(name for i in instructions for name in [*results(i), *sources(i)])
+    if any(i.parts[0] in ("add", "sub", "addc", "subc", "mad", "madc") and "cc" in i.parts for i in instructions):
+        names["CC"] = None
+    program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
+    program.uses_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
+    program.uses_warp_barrier = any(_ending(i) == "warp_barrier" for i in instructions)
+    program.unset = _maybe_unset(program)
+    program.provenance = _provenance(instructions)
+    _liveness(program)
+    return program
+
+
+def successors(block: Block) -> list[int]:
+    if block.kind == "exit":
+        return []
+    found = [*block.targets] if block.kind == "switch" else [block.next]
+    if block.kind == "branch":
+        found.append(block.target)
+    return [n for n in found if n >= 0]
+
+
+def _written(i: Instruction) -> list[str]:
+    return results(i) + (["CC"] if "cc" in i.parts else [])
+
+
+def _maybe_unset(program: Program) -> frozenset[int]:
+    """Registers that a path from the entry may read before any instruction has set them (a forward must-analysis)."""
+    everything = frozenset(program.slots)
+    always = {name for name in program.slots if name.startswith("%") and _SPECIALS.match(name)}
+    set_at = [everything] * len(program.blocks)
+    set_at[0] = frozenset(always)
+    work = [0]
+    seen = {0}
+    while work:
+        n = work.pop()
+        after = set(set_at[n])
+        for i in program.blocks[n].instructions:
+            after.update(_written(i))
+        for successor in successors(program.blocks[n]):
+            merged = set_at[successor] & after
+            if merged != set_at[successor] or successor not in seen:
+                seen.add(successor)
+                set_at[successor] = merged
+                work.append(successor)
+    maybe: set[str] = set()
+    for n in seen:
+        now = set(set_at[n])
+        for i in program.blocks[n].instructions:
+            maybe.update(name for name in sources(i) if name not in now)
+            now.update(_written(i))
+    copies = [i for block in program.blocks for i in block.instructions if i.parts[0] in _COPIES]
+    grew = bool(maybe)
+    while grew:  # a copy of an unset register is unset too
+        new = {name for i in copies if maybe & set(sources(i)) for name in results(i)} - maybe
+        maybe |= new
+        grew = bool(new)
+    return frozenset(program.slots[name] for name in maybe)
+
+
+_SPECIALS = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$")
+
+
+def _liveness(program: Program) -> None:
+    """Backward: which slots (and unset masks) a block's successors still read."""
+    masks = {slot: program.mask_of(slot) for slot in program.unset}
+
+    def with_masks(slots: set[int]) -> set[int]:
+        return slots | {masks[s] for s in slots if s in masks}
+
+    for block in program.blocks:
+        reads: set[int] = set()
+        writes: set[int] = set()
+        for i in block.instructions:
+            reads |= {program.slots[name] for name in sources(i)} - writes
+            writes |= {program.slots[name] for name in _written(i)}
+        block.reads, block.writes = frozenset(with_masks(reads)), frozenset(with_masks(writes))
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(program.blocks):
+            out = frozenset().union(*(program.blocks[n].live_in for n in successors(block)))
+            into = block.reads | (out - block.writes)
+            if out != block.live_out or into != block.live_in:
+                block.live_out, block.live_in, changed = out, into, True
+
+
+def _provenance(instructions: list[Instruction]) -> dict[str, frozenset[str]]:
+    """For each register, the kernel parameters and variables that its value may be an address into.
+
+    "?" stands for a pointer that came out of memory. Flow-insensitive: one set a register.
+    """
+    origin: dict[str, set[str]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for i in instructions:
+            outs = results(i)
+            if not outs:
+                continue
+            found: set[str] = set()
+            if i.parts[0] in ("ld", "ldu", "atom"):
+                address = i.operands[1]
+                if i.parts[1:2] == ("param",) and isinstance(address, Address) and isinstance(address.base, Symbol):
+                    if BYTES.get(i.parts[-1]) == 8:
+                        found.add(address.base.name)
+                elif BYTES.get(i.parts[-1]) == 8:
+                    found.add("?")
+            else:
+                for operand in i.operands[1:]:
+                    if isinstance(operand, Symbol):
+                        found.add(operand.name)
+                    for name in registers_of(operand):
+                        found |= origin.get(name, set())
+            for name in outs:
+                have = origin.setdefault(name, set())
+                if not found <= have:
+                    have |= found
+                    changed = True
+    return {name: frozenset(found) for name, found in origin.items()}
+
+
+# Writing a block's source
+
+
+class _Writer:
+    def __init__(self, program: Program, block: Block) -> None:
+        self.program, self.block = program, block
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self.loaded: set[str] = set()
+        self.dtype: dict[str, str] = {}  # register -> the PTX type its local variable is known to have
+        self.written: dict[str, None] = {}
+
+    def write(self) -> tuple[str, dict[str, Any]]:
+        if call := next((i for i in self.block.instructions if i.parts[0] == "call"), None):
+            raise Unsupported(f"call {getattr(call.operands[0], 'name', '')}".strip(), call.line)
+        value = ""
+        for i in self.block.instructions:
+            value = self.instruction(i) or ""
+        for name in self.written:
+            self.lines.append(f"R[{self.program.slots[name]}] = {self.local(name)}")
+            if self.slot_unset(name) is not None:
+                self.lines.append(f"R[{self.slot_unset(name)}] = u{self.program.slots[name]}")
+        if value:
+            self.lines.append(f"return {value}")
+        body = "\n    ".join(self.lines) or "pass"
+        return f"def block(R, M):\n    {body}\n", self.constants
+
+    # registers and constants
+
+    def local(self, name: str) -> str:
+        return f"r{self.program.slots[name]}"
+
+    def slot_unset(self, name: str) -> int | None:
+        slot = self.program.slots[name]
+        return self.program.mask_of(slot) if slot in self.program.unset else None
+
+    def load(self, name: str) -> str:
+        """The local variable of a register, fetched from the file the first time."""
+        local = self.local(name)
+        if name not in self.loaded and name not in self.written:
+            self.loaded.add(name)
+            self.lines.append(f"{local} = R[{self.program.slots[name]}]")
+            if (mask := self.slot_unset(name)) is not None:
+                self.lines.append(f"u{self.program.slots[name]} = R[{mask}]")
+        return local
+
+    def constant(self, value: Any) -> str:
+        for name, have in self.constants.items():
+            if have.dtype == value.dtype and have.tobytes() == value.tobytes():
+                return name
+        name = f"K{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def immediate(self, literal: Immediate, kind: str) -> str:
+        dtype = np.dtype(DTYPES[kind])
+        if literal.type and literal.type != kind and kind[0] == "f":  # a double literal for a float operand
+            wide = np.array(literal.value, np.uint64 if literal.type == "f64" else np.uint32)
+            value = wide.view(DTYPES[literal.type]).astype(dtype)
+        elif kind[0] == "f" and not literal.type:
+            value = np.array(literal.value).astype(dtype)
+        elif kind == "pred":
+            value = np.array(bool(literal.value))
+        else:
+            bits = literal.value & (256**dtype.itemsize - 1)
+            value = np.array(bits, numerics.UNSIGNED[dtype.itemsize]).view(dtype)
+        return self.constant(value[()])
+
+    def source(self, operand: Operand, kind: str, line: int, copy: bool = False) -> str:
+        """An expression for `operand` as type `kind`; "s32>s64" reads it as s32 and widens it."""
+        kind, _, wide = kind.partition(">")
+        if isinstance(operand, Register | Special):
+            text = self.register(operand, kind, line, copy)
+        elif isinstance(operand, Negated):
+            text = f"(~{self.register(operand.register, 'pred', line, copy)})"
+        elif isinstance(operand, Immediate):
+            text = self.immediate(operand, kind)
+        elif isinstance(operand, Symbol):
+            if operand.name not in self.program.symbols:
+                raise Unsupported(f"the address of {operand.name}", line)
+            address = self.program.symbols[operand.name] + operand.offset
+            text = self.constant(DTYPES[kind](address))
+        else:
+            raise Unsupported(f"the operand {operand}", line)
+        return f"{text}.astype({_NAMES[wide]})" if wide else text
+
+    def register(self, operand: Register | Special, kind: str, line: int, copy: bool) -> str:
+        name = operand.name
+        if isinstance(operand, Special) and not _SPECIALS.match(name) and name != "WARP_SZ":
+            raise Unsupported(name, line)
+        text = self.load(name)
+        if isinstance(operand, Register) and not copy and self.slot_unset(name) is not None:
+            self.lines.append(f"M.check_set(u{self.program.slots[name]}, {name!r}, {line})")
+        if kind == "pred":
+            return text
+        have = operand.type if isinstance(operand, Register) else "u32"
+        if BYTES[have] != BYTES[kind]:
+            if BYTES[have] < BYTES[kind]:
+                if isinstance(operand, Special):
+                    return f"{text}.astype({_NAMES[kind]})"
+                raise Unsupported(f"a {have} register where {kind} is read", line)
+            narrow = _NAMES[f"u{8 * BYTES[kind]}"]
+            text = f"{text}.view({_NAMES[f'u{8 * BYTES[have]}']}).astype({narrow})"
+            return text if _NAMES[kind] == narrow else f"{text}.view({_NAMES[kind]})"
+        known = self.dtype.get(name)
+        if known and _NAMES.get(known) == _NAMES.get(kind):
+            return text
+        return f"{text}.view({_NAMES[kind]})"
+
+    def assign(self, operand: Operand, kind: str, expression: str, line: int, unset: str = "np.False_") -> None:
+        """Sets a register to a value of type `kind`, extended to the register's width if that is larger."""
+        if operand is None:
+            self.lines.append(expression)
+            return
+        if not isinstance(operand, Register):
+            raise Unsupported(f"the destination {operand}", line)
+        local = self.local(operand.name)
+        if kind == "pred" or BYTES[operand.type] == BYTES[kind]:
+            self.dtype[operand.name] = kind
+        elif BYTES[operand.type] > BYTES[kind]:
+            wide = f"{'s' if kind[0] == 's' else 'u'}{8 * BYTES[operand.type]}"
+            expression = f"({expression}).astype({_NAMES[wide]})"
+            self.dtype[operand.name] = wide
+        else:
+            raise Unsupported(f"a {kind} result in a {operand.type} register", line)
+        self.lines.append(f"{local} = {expression}")
+        self.written[operand.name] = None
+        if self.slot_unset(operand.name) is not None:
+            self.lines.append(f"u{self.program.slots[operand.name]} = {unset}")
+
+    # instructions
+
+    def instruction(self, i: Instruction) -> str | None:
+        """Adds the lines of one instruction; for the last of a block, returns what the machine wants from it."""
+        special = getattr(self, f"do_{i.parts[0]}", None)
+        if "cc" in i.parts or i.parts[0] in ("addc", "subc", "madc"):
+            self.do_carry(i)
+            return None
+        if special is not None:
+            answer: str | None = special(i)
+            return answer
+        meaning = operation(i)
+        self.assign(i.operands[0], meaning.result, self.expression(meaning, i), i.line)
+        return None
+
+    def expression(self, meaning: Operation, i: Instruction) -> str:
+        operands = i.operands[1:]
+        if i.parts[0] in ("shl", "shr") and isinstance(operands[1], Immediate):
+            kind = meaning.sources[0]
+            if 0 <= operands[1].value < 8 * BYTES[kind]:
+                sign = "<<" if i.parts[0] == "shl" else ">>"
+                return f"{self.source(operands[0], kind, i.line)} {sign} {self.immediate(operands[1], kind)}"
+        texts = dict(zip("abcd", (self.source(o, k, i.line) for o, k in zip(operands, meaning.sources, strict=False)),
+                         strict=False))  # fmt: skip
+        return re.sub(r"(?<![\w.'])[abcd](?![\w('])", lambda match: texts[match[0]], meaning.expression)
+
+    def do_mov(self, i: Instruction) -> None:
+        to, value = i.operands
+        kind = i.parts[-1]
+        if isinstance(value, Group):
+            self.pack(to, value, kind, i.line)
+        elif isinstance(to, Group):
+            self.unpack(to, value, kind, i.line)
+        else:
+            text = self.source(value, kind, i.line, copy=True)
+            self.assign(to, kind, text, i.line, self.unset_mask(value))
+
+    def unset_mask(self, *operands: Operand) -> str:
+        masks = [
+            f"u{self.program.slots[o.name]}"
+            for o in operands
+            if isinstance(o, Register) and self.slot_unset(o.name) is not None
+        ]
+        return masks[0] if masks else "np.False_"
+
+    def pack(self, to: Operand, group: Group, kind: str, line: int) -> None:
+        width = 8 * BYTES[kind] // len(group.items)
+        big = _NAMES[f"u{8 * BYTES[kind]}"]
+        parts = [
+            f"({self.source(item, f'u{width}', line)}.astype({big}) << {big}({width * n}))"
+            for n, item in enumerate(group.items)
+        ]
+        self.assign(to, f"u{8 * BYTES[kind]}", " | ".join(parts), line)
+
+    def unpack(self, group: Group, value: Operand, kind: str, line: int) -> None:
+        width = 8 * BYTES[kind] // len(group.items)
+        big = _NAMES[f"u{8 * BYTES[kind]}"]
+        text = self.source(value, f"u{8 * BYTES[kind]}", line)
+        self.lines.append(f"whole = {text}")
+        for n, item in enumerate(group.items):
+            if item is not None:
+                self.assign(item, f"u{width}", f"(whole >> {big}({width * n})).astype({_NAMES[f'u{width}']})", line)
+
+    def do_selp(self, i: Instruction) -> None:
+        to, a, b, p = i.operands
+        kind = i.parts[-1]
+        condition = self.source(p, "pred", i.line)
+        yes, no = self.source(a, kind, i.line, copy=True), self.source(b, kind, i.line, copy=True)
+        unset = "np.False_"
+        masks = self.unset_mask(a), self.unset_mask(b)
+        if masks != ("np.False_", "np.False_"):
+            unset = f"np.where({condition}, {masks[0]}, {masks[1]})"
+        self.assign(to, kind, f"np.where({condition}, {yes}, {no})", i.line, unset)
+
+    def do_setp(self, i: Instruction) -> None:
+        meaning = operation(i)
+        to = i.operands[0]
+        expression = self.expression(meaning, i)
+        if isinstance(to, Group):
+            self.assign(to.items[0], "pred", expression, i.line)
+            if to.items[1] is not None:
+                compare = Operation(meaning.sources, "pred", meaning.expression)
+                inverse = _second_result(i, compare)
+                self.assign(to.items[1], "pred", self.expression(inverse, i), i.line)
+        else:
+            self.assign(to, "pred", expression, i.line)
+
+    def do_carry(self, i: Instruction) -> None:
+        """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry (or borrow) is a register of its own."""
+        kind = i.parts[-1]
+        unsigned = f"u{8 * BYTES[kind]}"
+        reads = i.parts[0] in ("addc", "subc", "madc")
+        line = i.line
+        if reads:
+            self.load("CC")
+        carry = f"{self.local('CC')}.astype({_NAMES[unsigned]})" if reads else f"{_NAMES[unsigned]}(0)"
+        if i.parts[0] in ("mad", "madc"):
+            half = "hi" if "hi" in i.parts else "lo"
+            a, b = (self.source(o, kind, line) for o in i.operands[1:3])
+            product = f"mul_hi({a}, {b})" if half == "hi" else f"({a} * {b})"
+            self.lines.append(f"x, y, carry = {product}.view({_NAMES[unsigned]}), "
+                              f"{self.source(i.operands[3], unsigned, line)}, {carry}")  # fmt: skip
+        else:
+            a, b = (self.source(o, unsigned, line) for o in i.operands[1:3])
+            self.lines.append(f"x, y, carry = {a}, {b}, {carry}")
+        if i.parts[0].startswith("sub"):
+            self.lines.append("total = x - y - carry")
+            after = "(x < y) | ((x == y) & (carry != 0))"
+        else:
+            self.lines.append("total = x + y + carry")
+            after = "(total < x) | ((total == x) & (carry != 0) & (y != 0)) | ((carry != 0) & (y + carry == 0))"
+        self.assign(i.operands[0], unsigned, "total", line)
+        if "cc" in i.parts:
+            self.lines.append(f"{self.local('CC')} = {after}")
+            self.written["CC"] = None
+
+    def do_cvta(self, i: Instruction) -> None:
+        """Between a space's own addresses and generic ones."""
+        space = next(p for p in i.parts if p in ("global", "shared", "local", "const", "param"))
+        kind = i.parts[-1]
+        text = self.source(i.operands[1], kind, i.line)
+        base = {"shared": "SHARED_WINDOW", "local": "LOCAL_WINDOW"}.get(space)
+        if base and kind == "u64":
+            text = f"{text} {'-' if 'to' in i.parts else '+'} {base}"
+            from .memory import LOCAL_WINDOW, SHARED_WINDOW
+
+            self.constants.setdefault("SHARED_WINDOW", np.uint64(SHARED_WINDOW))
+            self.constants.setdefault("LOCAL_WINDOW", np.uint64(LOCAL_WINDOW))
+        self.assign(i.operands[0], kind, text, i.line)
+
+    # memory
+
+    def site(self, i: Instruction, op: str) -> tuple[str, Site]:
+        words = set(i.parts[1:-1])
+        space = next((s for s in ("global", "shared", "local", "const") if s in words or f"{s}::cta" in words), "generic")
+        count = next((n for n in (2, 4) if f"v{n}" in words), 1)
+        known = {"global", "shared", "shared::cta", "local", "const", "volatile", "relaxed", "weak", "gpu", "cta", "sys",
+                 "nc", "v2", "v4", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "acquire", "release", "acq_rel",
+                 "L1::evict_last", "L1::evict_first", "L1::no_allocate", "L1::evict_normal", "L1::evict_unchanged",
+                 "L2::128B", "L2::256B", "L2::64B", "noftz"}  # fmt: skip
+        if op == "atomic":
+            known |= {"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"}
+        if not words <= known or i.parts[-1] not in BYTES:
+            raise Unsupported(i.opcode, i.line)
+        site = Site(len(self.program.sites), i.line, op, space, BYTES[i.parts[-1]], count)
+        self.program.sites.append(site)
+        name = f"S{site.number}"
+        self.constants[name] = _Named(site)
+        return name, site
+
+    def address(self, operand: Operand, site: Site, line: int) -> str:
+        """`base, offset, origin`: the base as it stands in the register file, so that the machine can know it again."""
+        assert isinstance(operand, Address)
+        origin: frozenset[str] = frozenset()
+        if isinstance(operand.base, Register):
+            base = self.register(operand.base, operand.base.type, line, copy=False)
+            origin = self.program.provenance.get(operand.base.name, frozenset())
+            if BYTES[operand.base.type] == 4:
+                base = f"{base}.astype(U64)"
+            else:
+                base = self.local(operand.base.name)
+        elif isinstance(operand.base, Symbol):
+            base = self.source(operand.base, "u64", line)
+            origin = frozenset({operand.base.name})
+        else:
+            base = self.constant(np.uint64(0))
+        variable = next(iter(origin)) if len(origin) == 1 else ""
+        return f"{base}, {operand.offset}, {variable!r}"
+
+    def do_ld(self, i: Instruction) -> None:
+        kind = i.parts[-1]
+        to, address = i.operands
+        if "param" in i.parts:
+            assert isinstance(address, Address)
+            if not isinstance(address.base, Symbol) or "v2" in i.parts or "v4" in i.parts:
+                raise Unsupported(i.opcode, i.line)
+            self.assign(to, kind, f"M.parameter({address.base.name!r}, {address.offset}, {_NAMES[kind]})", i.line)
+            return
+        name, site = self.site(i, "load")
+        raw = f"u{8 * site.element}"
+        call = f"M.load({name}.site, {self.address(address, site, i.line)})"
+        items = to.items if isinstance(to, Group) else (to,)
+        self.lines.append(f"loaded = {call}")
+        for n, item in enumerate(items):
+            if item is not None:
+                text = f"loaded[{n}]" if _NAMES[kind] == _NAMES[raw] else f"loaded[{n}].view({_NAMES[kind]})"
+                self.assign(item, kind if kind != "f16x2" else "u32", text, i.line)
+
+    do_ldu = do_ld
+
+    def do_st(self, i: Instruction) -> None:
+        address, value = i.operands
+        if "param" in i.parts:
+            raise Unsupported(i.opcode, i.line)
+        name, site = self.site(i, "store")
+        raw = f"u{8 * site.element}"
+        items = value.items if isinstance(value, Group) else (value,)
+        values = ", ".join(self.source(item, raw, i.line) for item in items)
+        self.lines.append(f"M.store({name}.site, {self.address(address, site, i.line)}, ({values},))")
+
+    def do_atom(self, i: Instruction) -> None:
+        kind = i.parts[-1]
+        name, _ = self.site(i, "atomic")
+        what = next((p for p in i.parts if p in ("add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec")), "")
+        if kind not in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
+            raise Unsupported(i.opcode, i.line)
+        to, address, *values = (None, *i.operands) if i.parts[0] == "red" else i.operands
+        texts = ", ".join(self.source(v, kind, i.line) for v in values)
+        place = self.address(address, self.program.sites[-1], i.line)
+        self.assign(to, kind, f"M.atomic({name}.site, {place}, {what!r}, ({texts},))", i.line)
+
+    do_red = do_atom
+
+    def do_membar(self, i: Instruction) -> None:
+        """A fence orders a thread's own accesses; the machine does them in order anyway."""
+
+    do_fence = do_prefetch = do_prefetchu = do_nanosleep = do_membar
+
+    # control
+
+    def do_bra(self, i: Instruction) -> str | None:
+        if not i.guard:
+            return None
+        text = self.register(i.guard[0], "pred", i.line, copy=False)
+        return f"~{text}" if i.guard[1] else text
+
+    do_skip = do_bra
+
+    def do_brx(self, i: Instruction) -> str:
+        return self.source(i.operands[0], "u32", i.line)
+
+    def do_ret(self, i: Instruction) -> None:
+        pass
+
+    do_exit = do_ret
+
+    def do_bar(self, i: Instruction) -> str | None:
+        if "warp" in i.parts:
+            return self.source(i.operands[0], "b32", i.line)
+        if not {"sync", "cta", "aligned"} >= set(i.parts[1:]) or "sync" not in i.parts:
+            raise Unsupported(i.opcode, i.line)
+        if not all(isinstance(operand, Immediate) for operand in i.operands):
+            raise Unsupported(i.opcode, i.line, "a barrier number that is not a constant")
+        if len(i.operands) > 1:
+            count = i.operands[1]
+            assert isinstance(count, Immediate)
+            return self.constant(np.uint32(count.value))
+        return None
+
+    do_barrier = do_bar
+
+    def do_shfl(self, i: Instruction) -> str:
+        """shfl.sync.mode.b32 d|p, a, b, c, membermask."""
+        mode = i.parts[2] if len(i.parts) > 2 else ""
+        if i.parts[1:2] != ("sync",) or mode not in ("up", "down", "bfly", "idx"):
+            raise Unsupported(i.opcode, i.line)
+        a, b, c, mask = (self.source(o, "b32", i.line) for o in i.operands[1:5])
+        return f"({mode!r}, {a}, {b}, {c}, {mask})"
+
+
+class _Named:
+    """Lets a `Site` stand among the constants, which are compared by their bytes."""
+
+    dtype = None
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def tobytes(self) -> int:
+        return self.site.number
+
+
+def _second_result(i: Instruction, compare: Operation) -> Operation:
+    """The q of `setp p|q`: the comparison inverted, then combined like the first."""
+    combine = next((w for w in i.parts if w in ("and", "or", "xor")), None)
+    if not combine:
+        return Operation(compare.sources, "pred", f"~({compare.expression})")
+    first, _, rest = compare.expression.rpartition(") ")
+    return Operation(compare.sources, "pred", f"(~{first})) {rest}")

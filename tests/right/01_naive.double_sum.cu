@@ -1,0 +1,16 @@
+// accepted: the sum is a double
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_naive(const float *M, const float *N, float *P, int Width)
+{
+    int Row = blockIdx.y * TILE_WIDTH + threadIdx.y;
+    int Col = blockIdx.x * TILE_WIDTH + threadIdx.x;
+
+    if (Row < Width && Col < Width) {
+        double Pvalue = 0.0;
+        for (int k = 0; k < Width; ++k)
+            Pvalue += static_cast<double>(M[Row * Width + k]) * N[k * Width + Col];
+        P[Row * Width + Col] = static_cast<float>(Pvalue);
+    }
+}

@@ -1,0 +1,16 @@
+// refused: result: an int drops the fraction at every step
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_naive(const float *M, const float *N, float *P, int Width)
+{
+    int Row = blockIdx.y * TILE_WIDTH + threadIdx.y;
+    int Col = blockIdx.x * TILE_WIDTH + threadIdx.x;
+
+    if (Row < Width && Col < Width) {
+        int Pvalue = 0;
+        for (int k = 0; k < Width; ++k)
+            Pvalue += M[Row * Width + k] * N[k * Width + Col];
+        P[Row * Width + Col] = Pvalue;
+    }
+}

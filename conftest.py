@@ -1,0 +1,74 @@
+"""What pytest adds to grade a kata: options, the `grade` fixture, and hooks that hand over to dojo.card."""
+
+from pathlib import Path
+
+import pytest
+
+from dojo import card, cli, timing
+from dojo.grader import Grade
+from dojo.outcome import Failure, NotGraded, internal_error
+
+GRADES = pytest.StashKey[dict[Path, Grade]]()  # one Grade for each kata's test module
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dojo", "grading a kata")
+    group.addoption(
+        "--from", dest="where", default="", help="the folder or .cu file to grade (default: katas)"
+    )
+    group.addoption("--on", default="", help="cpu or gpu (default: simulator, then the GPU if there is one)")
+    group.addoption("--seed", type=int, help="repeat the data and the random size of another grade")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[GRADES] = {}
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"grading {config.option.where or 'katas'} on {config.option.on or 'the simulator, then the GPU'}"
+
+
+@pytest.fixture
+def grade(request: pytest.FixtureRequest) -> Grade:
+    grades = request.config.stash[GRADES]
+    if request.path not in grades:
+        options = request.config.option
+        grades[request.path] = cli.grade(
+            request.module.TASK, request.path, options.where, options.on, options.seed
+        )
+    grade = grades[request.path]
+    if request.config.pluginmanager.hasplugin(
+        "benchmark"
+    ):  # its table has a row for each kernel that is timed
+        grade.table = lambda timings: timing.tabulate(request.getfixturevalue("benchmark"), timings)
+    return grade
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function):
+    """A failed point is a sentence, not a traceback."""
+    outcome: Failure | NotGraded
+    try:
+        return (yield)
+    except (Failure, NotGraded) as error:
+        outcome = error
+    if isinstance(outcome, NotGraded):
+        pytest.skip(str(outcome))
+    pytest.fail("\n".join([str(outcome), *outcome.details]), pytrace=False)
+
+
+def pytest_exception_interact(node: pytest.Item, call: pytest.CallInfo[object]) -> None:
+    """An error outside the grading points would pass a quiet run unseen."""
+    error = call.excinfo.value if call.excinfo else None
+    grades = node.config.stash[GRADES].values()
+    seen = [outcome.error for grade in grades for outcome in grade.outcomes.values()]
+    if error and error not in seen and not isinstance(error, pytest.fail.Exception):
+        print(internal_error(error))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if exitstatus != pytest.ExitCode.INTERRUPTED:
+        if session.config.pluginmanager.hasplugin("terminalreporter"):
+            print("\n")
+        for grade in session.config.stash[GRADES].values():
+            card.show(grade)

@@ -1,0 +1,130 @@
+"""The card: how a grade looks in a terminal, 80 columns, five lines when all is well. Decides nothing."""
+
+import os
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from dojo.grader import POINTS, Grade
+from dojo.outcome import Failure, Outcome
+
+WIDTH = 80
+INDENT = 20  # where the text of a point begins
+COLOURS = {"ok": "\033[32m", "FAIL": "\033[31m"}
+
+# The question that a failure ends with: by kind, and by a part of the sentence where that tells more.
+QUESTIONS = (
+    ("compile", "", "what did the compiler expect at the place that it names?"),
+    ("launch", "", "how many threads, registers and shared bytes can one block have?"),
+    ("bounds", "", "which thread computes an index outside the array, and at which k?"),
+    ("uninitialised", "", "which thread should have written this value, and has it done so at every size?"),
+    ("race", "write after read", "what must every thread have finished before a tile is overwritten?"),
+    ("race", "read after write", "what must every thread have written before one of them reads it?"),
+    ("race", "write after write", "which one of the threads should write this element?"),
+    ("barrier", "", "which threads do not come to this __syncthreads()?"),
+    ("timeout", "", "which value should end the loop, and who changes it?"),
+    ("unsupported", "", "which line of the kernel needs this instruction?"),
+    ("result", "", "which element does a thread compute, and over which k does its sum run?"),
+    ("traffic", "spills", "which values must a thread keep at the same time?"),
+    ("traffic", "bank", "which banks do the 32 lanes of one warp ask for in this line?"),
+    ("traffic", "", "which addresses do the 32 lanes of one warp ask for in this line?"),
+    ("speed", "", "what does the kernel wait for most?"),
+)
+
+
+def render(grade: Grade, *, colour: bool = False) -> str:
+    """The whole card, or one line for an untouched stub."""
+    first = next((o for o in grade.outcomes.values() if o.state == "FAIL"), None)
+    if first and isinstance(first.error, Failure) and first.error.kind == "untouched":
+        return first.text
+    lines = [header(grade), ""]
+    for point in POINTS:
+        if point in grade.outcomes:
+            lines += rows(point, grade.outcomes[point], grade, colour)
+    return "\n".join(
+        [*lines, verdict(grade, colour)] if not lines[-1] else [*lines, "", verdict(grade, colour)]
+    )
+
+
+def header(grade: Grade) -> str:
+    machines = {"cpu": "simulator", "gpu": grade.card.name if grade.card else "no GPU here"}
+    both = f"simulator, {grade.card.name}" if grade.card else "simulator (no GPU here)"
+    return f"{grade.kata.stem} · {grade.task.title} · {machines.get(grade.on, both)}"
+
+
+def rows(point: str, outcome: Outcome, grade: Grade, colour: bool) -> list[str]:
+    """One point: its line, wrapped; after a failure the source lines and the details, with space around."""
+    start = f"  {point:<11}{painted(f'{outcome.state:<7}', outcome.state, colour)}"
+    blocks = [wrapped(outcome.text)]
+    if isinstance(outcome.error, Failure):
+        details = list(outcome.error.details)
+        if outcome.error.kind == "compile" and details:
+            blocks = [[outcome.text, *details]]  # as the compiler wrote it
+        else:
+            blocks += [[trimmed(quote) for quote in grade.source.quotes(outcome.error.lines)], details]
+    lines: list[str] = []
+    for block in filter(None, blocks):
+        lines += [*(" " * INDENT + line for line in block), ""]
+    lines[0] = start + lines[0][INDENT:]
+    return lines if outcome.state == "FAIL" else lines[:-1]
+
+
+def wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
+
+
+def trimmed(text: str) -> str:
+    room = WIDTH - INDENT
+    return text if len(text) <= room else text[: room - 3] + "..."
+
+
+def verdict(grade: Grade, colour: bool) -> str:
+    """PASS, or FAIL with the first failed point and a question to think about."""
+    for point in POINTS:
+        outcome = grade.outcomes.get(point)
+        if outcome and outcome.state == "FAIL":
+            failure = f"{painted('FAIL', 'FAIL', colour)} at {point}."
+            return (
+                f"{failure} Next: {question(outcome.error)}"
+                if isinstance(outcome.error, Failure)
+                else failure
+            )
+    return painted("PASS", "ok", colour)
+
+
+def question(failure: Failure) -> str:
+    return next(
+        (ask for kind, part, ask in QUESTIONS if kind == failure.kind and part in str(failure)), "what is it?"
+    )
+
+
+def painted(text: str, state: str, colour: bool) -> str:
+    word = text.rstrip()
+    return f"{COLOURS[state]}{word}\033[0m{text[len(word) :]}" if colour and state in COLOURS else text
+
+
+def in_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def show(grade: Grade) -> None:
+    print(render(grade, colour=in_colour(sys.stdout)), flush=True)
+
+
+@contextmanager
+def progress(what: str, after: float = 3.0) -> Iterator[None]:
+    """A line on the terminal while something takes longer than three seconds; wiped when it is done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(after, lambda: print(f"{what} ...", end="\r", file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        print("\033[K", end="", file=sys.stderr, flush=True)

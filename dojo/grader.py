@@ -1,0 +1,279 @@
+"""Grades one kernel file: five points in order, causes before symptoms.
+
+A `Grade` compiles the file once and launches each size once; one simulated launch yields the findings, the
+values and the access counts. What a kata asks is its `Task`; how the outcomes look is card.py's subject.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dojo import compare, gpu
+from dojo.bars import Bar, Missed, intensity
+from dojo.compile import Compiled, CompileError, Resources, compile_cuda, read_source
+from dojo.katas import ROOT, Kata
+from dojo.launch import Launched, Usual, impossible, launch
+from dojo.outcome import Failure, NotGraded, Outcome, point
+from dojo.simulator import Finding, Unsupported
+from dojo.source import Source
+from dojo.speed import Contest, judge
+from dojo.task import Configuration, Size, Task, problem, spell, spell_all
+from dojo.timing import Timings
+
+POINTS = ("compiles", "safe", "result", "traffic", "speed")
+
+
+class Grade:
+    """The grading of one file. `on` is "cpu", "gpu" or "" for both; the seed draws the data and one size.
+
+    `progress` is entered with a few words around whatever may take seconds; `table` gets the times measured.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        kata: Kata,
+        file: Path,
+        *,
+        on: str = "",
+        seed: int = 0,
+        progress: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+        table: Callable[[Timings], None] | None = None,
+    ) -> None:
+        self.task, self.kata, self.file = task, kata, file
+        self.on, self.seed, self.progress, self.table = on, seed, progress, table
+        self.path = str(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file)
+        self.outcomes: dict[str, Outcome] = {}
+        self.drawn = task.random_size(np.random.default_rng(seed))
+        self.sizes = [*task.sizes, self.drawn]
+        self._launched: dict[tuple[bool, tuple[int, ...]], Launched] = {}
+
+    # ------------------------------------------------------------------------------------ the five points
+
+    @point
+    def compiles(self) -> str:
+        """The compiler takes it, and a card can launch it."""
+        if self.untouched:
+            what = f"is still the stub; fill in the hole, then make kata={self.kata.name} test"
+            raise Failure("untouched", f"{self.path} {what}")
+        used = self.resources  # raises what the compiler says
+        for name in self.task.constants:
+            line = self.source.line_of(name)
+            if (value := self.compiled.constants[name]) < 1:
+                raise Failure(
+                    "launch", f"{self.place(line)} {name} is {value}; it must be at least 1", [line]
+                )
+        for size in self.sizes:
+            if why := impossible(self.configuration(size), used, self.card or Usual()):
+                raise Failure(
+                    "launch", f"{self.place()} {why}", [self.source.line_of(self.task.constants[0])]
+                )
+        spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
+        return f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
+
+    @point
+    def safe(self) -> str:
+        """No simulated launch has a finding."""
+        self.need("compiles")
+        if self.on == "gpu":
+            raise NotGraded("not graded: on=gpu leaves the simulator out")
+        for size in self.sizes:
+            for finding in self.simulated(size).findings:
+                raise self.failed(finding, size)
+        return f"in bounds, nothing read unset, no races, at {spell_all(self.sizes).split(' from')[0]}"
+
+    @point
+    def result(self) -> str:
+        """The output is the specification's: on the simulator, then on the GPU at larger sizes too."""
+        self.need("compiles")
+        on_gpu = self.on == "gpu"
+        if not on_gpu:
+            try:
+                self.safe()
+            except Failure as failure:
+                raise NotGraded(self.luck(failure.kind)) from None
+        for size in self.sizes:
+            self.check(self.launched(size, on_gpu=True) if on_gpu else self.simulated(size))
+        larger = self.task.gpu_sizes if self.card else ()
+        for size in larger:
+            self.check(self.launched(size, on_gpu=True))
+        drawn = " x ".join(map(str, self.drawn.values()))
+        return f"right at {spell_all([*self.sizes, *larger])}; {drawn} by ARGS=--seed={self.seed}"
+
+    @point
+    def traffic(self, at: Size, bars: Sequence[Bar]) -> str:
+        """The kernel moves data as the bars ask, and keeps its registers in registers."""
+        self.need("compiles", "safe", "result")
+        if self.on == "gpu":
+            raise NotGraded("not graded: on=gpu leaves the simulator out")
+        if many := spilled(self.resources):
+            raise Failure(
+                "traffic",
+                f"{self.place()} spills: on {self.compiled.arch}, {many:,} bytes of what should stay in "
+                "registers go to local memory and back; a thread should need fewer values at once",
+            )
+        report = self.simulated(at).report
+        assert report is not None, "a simulated launch has a report"
+        try:
+            figures = [bar.judge(report, at, self.compiled.constants) for bar in bars]
+        except Missed as missed:
+            raise Failure("traffic", f"{self.place(missed.line)} {missed}", [missed.line]) from None
+        return ", ".join([*figures, f"{intensity(report):.2g} FLOP/requested byte"])
+
+    @point
+    def speed(self, contest: Contest) -> str:
+        """Fast enough beside the contest's rivals, timed in one run on the same card."""
+        if self.on == "cpu":
+            raise NotGraded("not graded: on=cpu")
+        if not self.card:
+            raise NotGraded(f"not graded: no GPU here ({gpu.why_not().removesuffix(' here')})")
+        self.need("compiles", "safe", "result")
+        self.check(self.launched(contest.size, on_gpu=True))  # only what ended well once is timed
+        with self.progress("timing"):
+            timings = contest.run(self.task, self.compiled, self.kata.solution, self.seed)
+        if timings.problem:
+            kind, what = timings.problem
+            raise Failure(kind, f"{self.place()} at {spell(contest.size)}, {what}")
+        if what := contest.wrong(self.task, timings, self.compiled.constants):
+            raise Failure("result", f"{self.place()} in a timed launch at {spell(contest.size)}, {what}")
+        if self.table:
+            self.table(timings)
+        passed, figures = judge(contest, timings)
+        if passed is None:
+            raise NotGraded(figures)
+        if not passed:
+            raise Failure("speed", f"{self.place()} {figures}")
+        return figures
+
+    # ------------------------------------------------------------------------ what the points are made of
+
+    def need(self, *points: str) -> None:
+        """Raise NotGraded unless these points are passed, or cannot be graded here."""
+        until = {"compiles": "it compiles", "safe": "it is safe", "result": "its result is right"}
+        for name in points:
+            try:
+                getattr(self, name)()
+            except NotGraded:
+                pass
+            except Failure:
+                raise NotGraded(f"not run until {until[name]}") from None
+
+    @functools.cached_property
+    def card(self) -> gpu.Card | None:
+        return None if self.on == "cpu" else gpu.card()
+
+    @functools.cached_property
+    def text(self) -> str:
+        return read_source(self.file)
+
+    @functools.cached_property
+    def source(self) -> Source:
+        return Source(self.text)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the file is the stub, but for white space."""
+        return self.text.split() == read_source(self.kata.stub).split()
+
+    @functools.cached_property
+    def compiled(self) -> Compiled:
+        task = self.task
+        try:
+            with self.progress("compiling"):
+                return compile_cuda(
+                    self.text,
+                    self.path,
+                    arch=self.card.arch if self.card else "sm_80",
+                    constants=task.constants,
+                    optional=task.optional,
+                    signature=(task.kernel, task.parameters),
+                )
+        except CompileError as error:
+            first, *rest = str(error).splitlines()
+            raise Failure(error.kind, first, details=rest) from None
+
+    @property
+    def resources(self) -> Resources:
+        return self.compiled.resources[self.compiled.entry(self.task.kernel)]
+
+    @functools.cached_property
+    def element(self) -> Callable[[str, int], str]:
+        """Names an element of a shared array: ("Nds", 384) -> "Nds[6][0]"."""
+        return Source(self.text, self.compiled.constants).element
+
+    def configuration(self, size: Size) -> Configuration:
+        return self.task.configuration(**size, **self.compiled.constants)
+
+    def simulated(self, size: Size) -> Launched:
+        try:
+            return self.launched(size, on_gpu=False)
+        except Unsupported as unsupported:
+            line = unsupported.line
+            what = str(unsupported).replace(f" on line {line}", "")
+            why = f"{self.place(line)} {what}; on=gpu grades the kernel without the simulator"
+            raise Failure("unsupported", why, [line]) from None
+
+    def launched(self, size: Size, *, on_gpu: bool) -> Launched:
+        """The one launch at this size on this machine."""
+        key = (on_gpu, tuple(size.values()))
+        if key not in self._launched:
+            with self.progress(f"{'launching' if on_gpu else 'simulating'} {spell(size)}"):
+                data = problem(self.task, size, self.seed)
+                self._launched[key] = launch(
+                    self.task, self.compiled, data, self.configuration(size), self.element, on_gpu=on_gpu
+                )
+        return self._launched[key]
+
+    # ------------------------------------------------------------------------- findings and wrong results
+
+    def place(self, line: int = 0) -> str:
+        return f"{self.path}:{line}" if line else self.path
+
+    def failed(self, finding: Finding, size: Size) -> Failure:
+        """The failure that a finding is."""
+        lines = [line for line in (finding.line, finding.other_line) if line]
+        return Failure(finding.kind, f"{self.place(finding.line)} {self.at(size)}, {finding.message}", lines)
+
+    def at(self, size: Size) -> str:
+        """ "at Width 64", and how to draw the same size again if it was drawn."""
+        return f"at {spell(size)}" + (f" (ARGS=--seed={self.seed})" if size is self.drawn else "")
+
+    def check(self, launched: Launched) -> None:
+        """Raise a Failure unless the launch ended well and its output is right."""
+        data = launched.problem
+        for finding in launched.findings:
+            raise self.failed(finding, data.size)
+        if what := self.wrong(launched):
+            line = launched.only_store()
+            elements = compare.listing(launched.arrays[self.task.output], data, self.task.output)
+            raise Failure("result", f"{self.place(line)} {self.at(data.size)}, {what}", [line], elements)
+
+    def wrong(self, launched: Launched) -> str:
+        """What is wrong with the arrays of a launch, in a sentence; "" if nothing is."""
+        task, data = self.task, launched.problem
+        arrays = {name: value for name, value in data.args.items() if isinstance(value, np.ndarray)}
+        inputs = {name: array for name, array in arrays.items() if name != task.output}
+        return compare.changed_input(inputs, launched.arrays) or compare.sentence(
+            task, data, launched.arrays[task.output], launched.configuration, self.compiled.constants
+        )
+
+    def luck(self, kind: str) -> str:
+        """What the values say of a kernel that is not safe."""
+        try:
+            for size in self.sizes:
+                launched = self.simulated(size)
+                if launched.stuck:
+                    return "not run: a launch did not come to its end"
+                if self.wrong(launched):
+                    return f"wrong too, at {spell(size)} first"
+        except Failure:
+            return "not run: the simulator cannot run it"
+        return f"right at all {spell_all(self.sizes)}: luck{', not order' if kind == 'race' else ''}"
+
+
+def spilled(used: Resources) -> int:
+    return used.spill_stores + used.spill_loads

@@ -1,0 +1,141 @@
+"""One launch of a kernel, on the simulator or on the GPU, and whether a card could launch it at all.
+
+The only place that knows there are two machines. What a launch means for the grade is grader.py's subject.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dojo import gpu, simulator
+from dojo.compile import Compiled, Resources
+from dojo.simulator import Finding, Report
+from dojo.task import Array, Configuration, Problem, Task, ceil_div
+
+STUCK = ("timeout", "barrier", "launch")  # after one of these the output means nothing
+
+
+class Limits(Protocol):
+    """What a card allows one block (`dojo.gpu.Card` has it; sizes in bytes)."""
+
+    @property
+    def threads_per_block(self) -> int: ...
+    @property
+    def registers_per_block(self) -> int: ...
+    @property
+    def shared_per_block(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The limits of every card from sm_50 to sm_120."""
+
+    threads_per_block: int = 1024
+    registers_per_block: int = 65536
+    shared_per_block: int = 48 * 1024
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What one launch left behind."""
+
+    problem: Problem
+    configuration: Configuration
+    arrays: dict[
+        str, Array
+    ]  # every array argument after the launch; none if the kernel did not come to its end
+    findings: Sequence[Finding]  # on the GPU at most one, without a line
+    report: Report | None  # None on the GPU
+
+    @property
+    def stuck(self) -> bool:
+        return not self.arrays or any(finding.kind in STUCK for finding in self.findings)
+
+    def only_store(self) -> int:
+        """The source line that writes to global memory, if there is only one; else 0."""
+        accesses = self.report.accesses if self.report else ()
+        lines = {access.line for access in accesses if access.space == "global" and access.op == "store"}
+        return lines.pop() if len(lines) == 1 else 0
+
+
+def launch(
+    task: Task,
+    compiled: Compiled,
+    problem: Problem,
+    configuration: Configuration,
+    element: Callable[[str, int], str],
+    *,
+    on_gpu: bool,
+) -> Launched:
+    """Launch the task's kernel once on copies of the problem's arrays. Raises `dojo.simulator.Unsupported`.
+
+    `element` names a byte of a shared array in a finding: ("Nds", 384) -> "Nds[6][0]".
+    """
+    args = {
+        name: value.copy() if isinstance(value, np.ndarray) else value for name, value in problem.args.items()
+    }
+    output = task.names.index(task.output)
+    grid, block, shared_bytes = configuration.grid, configuration.block, configuration.shared_bytes
+    filled = task.output in problem.inputs  # C of C = alpha·A·B + beta·C
+    if on_gpu:
+        outcome = gpu.run(
+            compiled,
+            task.kernel,
+            grid,
+            block,
+            list(args.values()),
+            shared_bytes=shared_bytes,
+            outputs=() if filled else (output,),
+            inout=(output,) if filled else (),
+            names=task.names,
+        )
+        arrays = [name for name, value in args.items() if isinstance(value, np.ndarray)]
+        findings = [Finding(outcome.problem[0], 0, outcome.problem[1])] if outcome.problem else []
+        left = dict(zip(arrays, outcome.arrays, strict=True)) if outcome.arrays else {}
+        return Launched(problem, configuration, left, findings, None)
+    report = simulator.run(
+        compiled.ptx,
+        compiled.entry(task.kernel),
+        grid,
+        block,
+        list(args.values()),
+        shared_bytes=shared_bytes,
+        uninitialised=() if filled else (output,),
+        parameters=task.names,
+        element=element,
+        budget=budget(problem, configuration),
+    )
+    left = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
+    return Launched(problem, configuration, left, report.findings, report)
+
+
+def budget(problem: Problem, configuration: Configuration) -> int:
+    """Thread instructions after which a simulated launch counts as endless: some 20 times what slow ones need."""
+    threads = configuration.threads * math.prod(configuration.grid)
+    return threads * (2000 + 200 * problem.terms)
+
+
+def impossible(configuration: Configuration, used: Resources, limits: Limits) -> str:
+    """Why no card with these limits can launch the kernel, in a sentence; "" if it can."""
+    threads = configuration.threads
+    extents = " x ".join(map(str, configuration.block))
+    blocks = f"blocks of {extents} = {threads:,} threads"
+    if min(*configuration.block, *configuration.grid) < 1:
+        return f"asks for a grid of {configuration.grid} {blocks}; each number must be at least 1"
+    if threads > limits.threads_per_block:
+        return f"asks for {blocks}; a block has at most {limits.threads_per_block:,}"
+    if 0 < used.max_threads < threads:
+        return f"asks for {blocks}; its __launch_bounds__ allow {used.max_threads:,}"
+    granted = ceil_div(used.registers, 8) * 8  # registers are granted in eights, and to whole warps
+    registers = granted * ceil_div(threads, 32) * 32
+    if registers > limits.registers_per_block:
+        return (
+            f"needs {granted} registers for each of {threads:,} threads, {registers:,} in all; a block has "
+            f"{limits.registers_per_block:,}: __launch_bounds__({threads}) makes the compiler use fewer"
+        )
+    if used.shared > limits.shared_per_block:
+        return f"needs {used.shared:,} bytes of shared memory; a block has {limits.shared_per_block:,}"
+    return ""

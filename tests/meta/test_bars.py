@@ -1,0 +1,78 @@
+"""The bars of the traffic point, on made-up tables of accesses."""
+
+import pytest
+from grading import MODULES
+
+from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, intensity
+from dojo.simulator import Access, Report
+
+
+def access(line, op="load", space="global", bits=32, **counts):
+    columns = dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts", "bytes"), 0) | counts
+    return Access(line=line, op=op, space=space, bits=bits, **columns)
+
+
+def report(*accesses, fma=0):
+    return Report(findings=[], accesses=list(accesses), fma=fma, instructions=1)
+
+
+def missed(bar, report, size=None, constants=None):
+    with pytest.raises(Missed) as caught:
+        bar.judge(report, size or {"Width": 64}, constants or {})
+    return caught.value
+
+
+def test_a_line_that_loads_most_sectors_is_named():
+    bar = LoadSectors(lambda Width, TILE_WIDTH: 100 * TILE_WIDTH, why="use tiles")
+    table = report(access(7, sectors=900), access(8, sectors=701), access(9, op="store", sectors=10_000))
+    at = {"Width": 64}
+    assert bar.judge(table, at, {"TILE_WIDTH": 17}) == "1,601 of 1,700 sectors"
+    miss = missed(bar, table, at, {"TILE_WIDTH": 16})
+    assert miss.line == 7
+    assert str(miss).startswith(
+        "loads 900 of the 1,601 sectors that the kernel loads from global memory at Width 64,"
+    )
+    assert "where the bar is 1,600;" in str(miss)
+    assert str(miss).endswith(": use tiles")
+
+
+@pytest.mark.parametrize(("tile", "bar"), [(8, 10240), (16, 5120), (32, 2560)])
+def test_the_bar_of_tiled_is_that_of_its_header(tile, bar):
+    assert MODULES["02_tiled"].most_sectors(Width=64, TILE_WIDTH=tile) == bar
+
+
+def test_coalesced_counts_sectors_a_request():
+    table = report(access(7, requests=100, sectors=200), access(8, requests=100, sectors=300))
+    assert Coalesced(4).judge(table, {"Width": 64}, {}) == "2.5 sectors a request (bar 4)"
+    miss = missed(
+        Coalesced(4), report(access(7, requests=100, sectors=100), access(8, requests=100, sectors=1600))
+    )
+    assert miss.line == 8
+    assert str(miss).startswith("loads 16.0 sectors a request, 8.5 on average in the kernel at Width 64,")
+
+
+def test_a_vector_request_may_have_more_sectors():
+    assert Coalesced(4).judge(report(access(7, bits=128, requests=10, sectors=160)), {"Width": 64}, {})
+
+
+def test_a_kernel_without_loads_has_no_traffic_to_judge():
+    assert Coalesced(4).judge(report(), {"Width": 64}, {}) == "0.0 sectors a request (bar 4)"
+
+
+def test_bank_conflicts_are_refused_in_loads_and_stores():
+    clean = report(access(7, space="shared", requests=8, wavefronts=8))
+    assert NoBankConflicts().judge(clean, {"Width": 64}, {}) == "0 conflicts"
+    table = report(access(9, op="store", space="shared", requests=8, wavefronts=256, conflicts=248))
+    miss = missed(NoBankConflicts(), table)
+    assert miss.line == 9
+    assert str(miss).startswith(
+        "takes 256 wavefronts of shared memory for 8 store requests at Width 64, 248 of them"
+    )
+
+
+def test_intensity_counts_two_for_an_fma_and_global_bytes_only():
+    table = report(
+        access(7, bytes=800), access(8, op="store", bytes=200), access(9, space="shared", bytes=5), fma=125
+    )
+    assert intensity(table) == 0.25
+    assert intensity(report()) == 0

@@ -1,0 +1,106 @@
+"""The command line: what it refuses in one line, its exit status, and its silence but for the card."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dojo import cli, gpu
+from dojo.katas import ROOT, all_katas
+
+
+def dojo(*arguments, **options):
+    command = [sys.executable, "-m", "dojo", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["test"], ["which kata?", "naive, tiled"]),
+        (["test", "warp"], ["'warp'", "naive, tiled"]),
+        (["test", "tiled", "--from", "nowhere"], ["from=nowhere", "no such file"]),
+        (["test", "tiled", "--from", "tests"], ["from=tests", "02_tiled.cu"]),
+        (["test", "tiled", "--from", "pyproject.toml"], ["from=pyproject.toml", ".cu"]),
+        (["test", "tiled", "--on", "tpu"], ["on=tpu", "cpu", "gpu"]),
+        (["test", "tiled", "--frm", "katas"], ["--frm"]),
+        (["grade"], ["grade"]),
+        ([], ["command"]),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, words, capsys):
+    assert cli.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+def test_on_gpu_without_one_says_why(monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "card", lambda: None)
+    monkeypatch.setattr(gpu, "why_not", lambda: "no NVIDIA driver here")
+    assert cli.main(["test", "tiled", "--on", "gpu"]) == 2
+    assert capsys.readouterr().err == "on=gpu: no NVIDIA driver here\n"
+
+
+def test_an_attempt_is_the_katas_own_or_a_folders_or_any_file(tmp_path):
+    tiled = all_katas()[1]
+    spaced = tmp_path / "my kernels"
+    spaced.mkdir()
+    for name in ("02_tiled.cu", "other.cu"):
+        (spaced / name).write_text("")
+    assert cli.attempt(tiled, "") == tiled.file
+    assert cli.attempt(tiled, "solutions") == tiled.solution
+    assert cli.attempt(tiled, str(spaced)) == spaced / "02_tiled.cu"
+    assert cli.attempt(tiled, str(spaced / "other.cu")) == spaced / "other.cu"
+
+
+def test_pytests_arguments_stand_after_the_dashes():
+    assert cli.split(["test", "tiled", "--", "-v", "--seed=3"]) == (["test", "tiled"], ["-v", "--seed=3"])
+
+
+def test_a_pass_is_the_card_alone_and_status_0():
+    done = dojo("test", "tiled", "--from", "solutions", "--on", "cpu")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("02_tiled · ")
+    assert done.stdout.endswith("\n\nPASS\n")
+    assert done.stdout.count("\n") == 9
+
+
+def test_a_stub_is_one_line_and_status_1():
+    done = dojo("test", "tiled", "--from", "dojo/stubs", "--on", "cpu")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("untouched: dojo/stubs/02_tiled.cu is still the stub;")
+    assert done.stdout.count("\n") == 1
+
+
+def test_random_bytes_are_one_compile_failure_and_status_1(tmp_path):
+    file = tmp_path / "random bytes.cu"
+    file.write_bytes(bytes(range(256)) * 8)
+    done = dojo("test", "tiled", "--from", file, "--on", "cpu")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.count("compile: ") == 1
+    assert "Traceback" not in done.stdout
+
+
+def test_arguments_for_pytest_show_its_own_lines():
+    done = dojo("test", "naive", "--from", "solutions", "--on", "cpu", "--", "-v", "--seed=3")
+    assert done.returncode == 0
+    assert "test_01_naive.py::test_traffic PASSED" in done.stdout
+    assert "\nPASS\n" in done.stdout
+    assert "ARGS=--seed=3" in done.stdout
+
+
+def test_control_c_is_one_line():
+    slow = ROOT / "tests/wrong/02_tiled.phase_never_grows.cu"
+    command = [sys.executable, "-m", "dojo", "test", "tiled", "--from", str(slow), "--on", "cpu"]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    os.kill(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert out + err == "\nstopped\n"

@@ -1,0 +1,85 @@
+"""The proof: every stub is refused, every solution passes, every wrong kernel is refused for its reason.
+
+A file in tests/wrong states on its first line what it must be refused for, and where:
+    // refused: race, line 17 or 18: why
+A file in tests/right is unusual and must pass. Both are named after their kata: 02_tiled.no_guard.cu.
+"""
+
+import re
+
+import pytest
+from grading import MODULES, first_failure, fresh, points
+
+from dojo.katas import ROOT, all_katas
+
+KINDS = "compile launch result bounds uninitialised race barrier traffic speed timeout unsupported".split()
+POINT = dict.fromkeys(KINDS, "safe") | {
+    "compile": "compiles",
+    "launch": "compiles",
+    "result": "result",
+    "traffic": "traffic",
+}
+STATED = re.compile(r"// refused: (?P<kind>\w+)(?:, line (?P<lines>\d+(?: or \d+)*))?: \S")
+WRONG = sorted((ROOT / "tests/wrong").glob("*.cu"))
+RIGHT = sorted((ROOT / "tests/right").glob("*.cu"))
+
+
+@pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)
+def test_an_untouched_stub_is_refused_in_one_line(kata):
+    name, failure = first_failure(fresh(kata.stub))
+    assert name == "compiles"
+    assert str(failure).startswith("untouched: ")
+    assert "\n" not in str(failure)
+
+
+@pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)
+def test_a_solution_passes_every_point_without_a_gpu(kata):
+    grade = fresh(kata.solution)
+    assert not first_failure(grade)
+    assert [outcome.state for outcome in grade.outcomes.values()] == ["ok", "ok", "ok", "ok", "-"]
+
+
+@pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
+def test_an_unusual_but_right_kernel_passes(file):
+    assert file.read_text().startswith("// accepted: ")
+    assert not first_failure(fresh(file))
+
+
+@pytest.mark.parametrize("file", WRONG, ids=lambda file: file.stem)
+def test_a_wrong_kernel_is_refused_for_its_reason(file):
+    stated = STATED.match(file.read_text())
+    assert stated, "the first line must say: // refused: KIND, line N: why"
+    assert stated["kind"] in KINDS
+    refused = first_failure(fresh(file))
+    assert refused, "passed"
+    name, failure = refused
+    assert failure.kind == stated["kind"], str(failure)
+    assert name == POINT[failure.kind]
+    place = re.match(rf"{failure.kind}: tests/wrong/{re.escape(file.name)}(?:[:(](\d+))?", str(failure))
+    assert place, "a failure begins with its kind and the file"
+    if stated["lines"]:
+        assert place[1] in stated["lines"].split(" or "), str(failure)
+
+
+@pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)
+def test_the_baselines_of_the_speed_point_exist(kata):
+    for rival in MODULES[kata.stem].CONTEST.rivals.values():
+        assert rival.file.exists()
+        assert rival.kernel in rival.file.read_text()
+
+
+def test_later_points_are_not_run_after_a_race_but_the_values_are_told():
+    grade = fresh(ROOT / "tests/wrong/02_tiled.no_second_barrier.cu")
+    assert [name for name, failure in points(grade) if failure] == ["safe"]
+    assert grade.outcomes["result"].text == "right at all 11 widths from 1 to 129: luck, not order"
+    assert grade.outcomes["traffic"].text == "not run until it is safe"
+
+
+def test_one_seed_repeats_the_data_and_the_size():
+    solution = all_katas()[1].solution
+    one, same, other = fresh(solution, seed=1), fresh(solution, seed=1), fresh(solution, seed=2)
+    assert one.drawn == same.drawn
+    width = {"Width": 3}
+    first, second, third = (grade.simulated(width).problem.args["M"] for grade in (one, same, other))
+    assert (first == second).all()
+    assert (first != third).any()

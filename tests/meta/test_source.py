@@ -1,0 +1,79 @@
+"""What is told from source text, and what is not guessed."""
+
+import pytest
+
+from dojo.source import Source
+
+TILED = """\
+#define HALF (TILE / 2)
+constexpr int TILE = 16;
+extern "C" __global__ void kernel(float *p)
+{
+    const int row = TILE + 1;
+    __shared__ float Mds[TILE][TILE], Nds[TILE][row];  // __shared__ float comment[2][2];
+    __shared__ __align__(16) float4 vectors[2][HALF];
+    extern __shared__ double dynamic[];
+    __shared__ float unknown[2][sizeof(float)];
+    __shared__ Pair pairs[4];
+    p[0] = Mds[0][0];   // why
+\tp[1] = 2;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "element"),
+    [
+        ("Mds", 0, "Mds[0][0]"),
+        ("Mds", 384, "Mds[6][0]"),
+        ("Nds", 4 * (17 * 3 + 16), "Nds[3][16]"),
+        ("vectors", 16 * 9 + 4, "vectors[1][1]"),
+        ("dynamic", 24, "dynamic[3]"),
+        ("unknown", 12, "unknown, element 3"),
+        ("pairs", 12, "pairs, byte 12"),
+        ("comment", 12, "comment, byte 12"),
+        ("nobody", 12, "nobody, byte 12"),
+    ],
+)
+def test_an_element_of_a_shared_array_as_far_as_it_can_be_told(name, offset, element):
+    assert Source(TILED).element(name, offset) == element
+
+
+def test_what_the_compiler_says_goes_before_the_text():
+    assert Source(TILED, {"TILE": 8, "row": 9}).element("Nds", 4 * 9) == "Nds[1][0]"
+
+
+def test_two_declarations_of_one_name_are_not_told_apart():
+    text = "__shared__ float a[2][4]; __shared__ float a[2][8];"
+    assert Source(text).element("a", 16) == "a, element 4"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("TILE * (TILE + 1)", 272),
+        ("TILE << 2", 64),
+        ("HALF", 8),
+        ("7 / 2", 3),
+        ("sizeof(int)", None),
+        ("TILE ? 1 : 2", None),
+        ("1 / 0", None),
+        ("", None),
+        ("NOBODY", None),
+    ],
+)
+def test_a_constant_expression(expression, value):
+    assert Source(TILED).value(expression) == value
+
+
+def test_constants_that_are_defined_by_themselves_end():
+    assert Source("#define A B\n#define B A\n").value("A") is None
+
+
+def test_a_quote_has_no_comment_and_little_indent():
+    assert Source(TILED).quotes([11, 12, 11, 0, 99]) == ["11 |     p[0] = Mds[0][0];", "12 |     p[1] = 2;"]
+
+
+def test_the_line_of_a_word_is_not_in_a_comment():
+    assert Source("// TILE\nint TILES;\nint TILE;").line_of("TILE") == 3
+    assert Source("").line_of("TILE") == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo import card, cli, timing
+from dojo import card, cli, katas, timing
 from dojo.grader import Grade
 from dojo.outcome import Failure, NotGraded, internal_error
 
@@ -28,6 +28,11 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"grading {config.option.where or 'katas'} on {config.option.on or 'the simulator, then the GPU'}"
 
 
+def grades(node: pytest.Item) -> bool:
+    """Whether it belongs to a kata's test module: the repository's own tests are none of ours."""
+    return node.path.parent == katas.ROOT / "tests" / "katas"
+
+
 @pytest.fixture
 def grade(request: pytest.FixtureRequest) -> Grade:
     grades = request.config.stash[GRADES]
@@ -47,6 +52,8 @@ def grade(request: pytest.FixtureRequest) -> Grade:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function):
     """A failed point is a sentence, not a traceback."""
+    if not grades(pyfuncitem):
+        return (yield)
     outcome: Failure | NotGraded
     try:
         return (yield)
@@ -60,9 +67,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function):
 def pytest_exception_interact(node: pytest.Item, call: pytest.CallInfo[object]) -> None:
     """An error outside the grading points would pass a quiet run unseen."""
     error = call.excinfo.value if call.excinfo else None
-    grades = node.config.stash[GRADES].values()
-    seen = [outcome.error for grade in grades for outcome in grade.outcomes.values()]
-    if error and error not in seen and not isinstance(error, pytest.fail.Exception):
+    known = [o.error for grade in node.config.stash[GRADES].values() for o in grade.outcomes.values()]
+    if grades(node) and error and error not in known and not isinstance(error, pytest.fail.Exception):
         print(internal_error(error))
 
 

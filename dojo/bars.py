@@ -11,6 +11,8 @@ from typing import Protocol
 from dojo.simulator import Access, Report
 from dojo.task import Size, spell
 
+NEIGHBOURS = "neighbouring threads should read neighbouring elements"
+
 
 class Missed(Exception):
     """A bar is missed: str(e) is the sentence, `line` the source line that costs most."""
@@ -50,7 +52,7 @@ class LoadSectors:
             raise Missed(
                 f"loads {worst.sectors:,} of the {sectors:,} sectors that the kernel loads from global "
                 f"memory at {spell(size)}, where the bar is {bar:,}; a sector is the 32 bytes that memory "
-                f"moves at once: {self.why}",
+                f"moves at once: {self.why if worst.sectors <= 4 * worst.requests else NEIGHBOURS}",
                 worst.line,
             )
         return f"{sectors:,} of {bar:,} sectors"
@@ -72,8 +74,7 @@ class Coalesced:
             raise Missed(
                 f"loads {worst.sectors / worst.requests:.1f} sectors a request, {mean:.1f} on average in "
                 f"the kernel at {spell(size)}, where the bar is {self.most:g}; a request is one warp's load, "
-                "a sector the 32 bytes that memory moves at once: neighbouring threads should read "
-                "neighbouring elements",
+                f"a sector the 32 bytes that memory moves at once: {NEIGHBOURS}",
                 worst.line,
             )
         return f"{mean:.1f} sectors a request (bar {self.most:g})"

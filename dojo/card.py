@@ -17,10 +17,12 @@ COLOURS = {"ok": "\033[32m", "FAIL": "\033[31m"}
 
 # The question that a failure ends with: by kind, and by a part of the sentence where that tells more.
 QUESTIONS = (
-    ("compile", "", "what did the compiler expect at the place that it names?"),
+    ("compile", "error", "what did the compiler expect at the place that it names?"),
+    ("compile", "", "what does the launch need to find in the file?"),
     ("launch", "", "how many threads, registers and shared bytes can one block have?"),
     ("bounds", "", "which thread computes an index outside the array, and at which k?"),
     ("uninitialised", "", "which thread should have written this value, and has it done so at every size?"),
+    ("race", "two blocks", "which of two blocks runs first, and what would have to order them?"),
     ("race", "write after read", "what must every thread have finished before a tile is overwritten?"),
     ("race", "read after write", "what must every thread have written before one of them reads it?"),
     ("race", "write after write", "which one of the threads should write this element?"),
@@ -64,12 +66,18 @@ def rows(point: str, outcome: Outcome, grade: Grade, colour: bool) -> list[str]:
         if outcome.error.kind == "compile" and details:
             blocks = [[outcome.text, *details]]  # as the compiler wrote it
         else:
-            blocks += [[trimmed(quote) for quote in grade.source.quotes(outcome.error.lines)], details]
+            blocks.append([trimmed(quote) for quote in grade.source.quotes(outcome.error.lines)])
+            blocks.append([line for detail in details for line in fitted(detail)])
     lines: list[str] = []
     for block in filter(None, blocks):
-        lines += [*(" " * INDENT + line for line in block), ""]
+        lines += [*((" " * INDENT + line).rstrip() for line in block), ""]
     lines[0] = start + lines[0][INDENT:]
     return lines if outcome.state == "FAIL" else lines[:-1]
+
+
+def fitted(line: str) -> list[str]:
+    """A table's line as it is, a long one wrapped."""
+    return [line] if len(line) <= WIDTH - INDENT else wrapped(line)
 
 
 def wrapped(text: str) -> list[str]:

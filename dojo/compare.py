@@ -25,39 +25,42 @@ def wrong_elements(got: Array, problem: Problem) -> Array:
         return np.asarray(~(np.abs(got - problem.want) <= tolerance(problem)))
 
 
-def sentence(
-    task: Task,
-    problem: Problem,
-    got: Array,
-    configuration: Configuration,
-    constants: Mapping[str, int],
-) -> str:
-    """The first wrong element, whose it is, how many there are and what they are; "" if all are right."""
+def sentence(task: Task, problem: Problem, got: Array, configuration: Configuration) -> str:
+    """The first wrong element, whose it is, and how many there are; "" if all are right."""
     wrong = wrong_elements(got, problem)
     if not wrong.any():
         return ""
     first = tuple(np.argwhere(wrong)[0].tolist())
     owner = task.owner(first, configuration.block)
-    clue = pattern(got, problem, configuration, task.mistakes(**problem.inputs, **constants))
     element = subscript(task.output, first) + (f", the element of {owner}," if owner else "")
     values = f"is {number(got[first])} and should be {number(problem.want[first])}"
-    count = f"{wrong.sum():,} of {wrong.size:,} elements are wrong"
-    return f"{element} {values}; {count}" + (f": {clue}" if clue else "")
+    return f"{element} {values}; {wrong.sum():,} of {wrong.size:,} elements are wrong"
 
 
-def pattern(got: Array, problem: Problem, configuration: Configuration, mistakes: Mapping[str, Array]) -> str:
-    """What the wrong values are, as a clause, where that is sure; else ""."""
+def mistake(got: Array, problem: Problem, mistakes: Mapping[str, Array]) -> str:
+    """The one known mistake that yields this output, as a clause; "" for none, or where several would."""
+    if not wrong_elements(got, problem).any():
+        return ""
+    bound = tolerance(problem).max()
+    sums = {name: values for name, values in mistakes.items() if values.any()}  # zeros have many causes
+    matches = [name for name, values in sums.items() if bound >= np.abs(got - values).max()]
+    return f"the kernel computed {matches[0]}" if len(matches) == 1 else ""
+
+
+def pattern(got: Array, problem: Problem, configuration: Configuration) -> str:
+    """What the wrong elements have in common, as a clause, where that is sure; else ""."""
     wrong = wrong_elements(got, problem)
+    if not wrong.any():
+        return ""
     if np.isnan(got[wrong]).all():
         return "they are NaN, as before the launch, perhaps never written"
     if wrong.size > 1 and not got.any():
         return "every element is 0"
-    bound = tolerance(problem).max()
-    for name, values in mistakes.items():
-        if np.abs(values - problem.want).max() > bound >= np.abs(got - values).max():
-            return f"the kernel computed {name}"
     if only_partial_tiles(wrong, configuration):
         return "every full tile is right, the partial tiles at the edge are not"
+    off = float((np.abs(got - problem.want) / np.maximum(problem.magnitude, 1e-30)).max())
+    if off < min(2**-8, 0.25 / problem.terms):  # less than a product that is missing or wrong
+        return f"all are close, within 1 part in {1 / off:,.0f}, but a float32 sum is closer"
     return ""
 
 

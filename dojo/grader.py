@@ -90,17 +90,14 @@ class Grade:
     def result(self) -> str:
         """The output is the specification's: on the simulator, then on the GPU at larger sizes too."""
         self.need("compiles")
-        on_gpu = self.on == "gpu"
-        if not on_gpu:
+        if self.on != "gpu":
             try:
                 self.safe()
             except Failure as failure:
                 raise NotGraded(self.luck(failure.kind)) from None
-        for size in self.sizes:
-            self.check(self.launched(size, on_gpu=True) if on_gpu else self.simulated(size))
+        self.check(self.sizes, on_gpu=self.on == "gpu")
         larger = self.task.gpu_sizes if self.card else ()
-        for size in larger:
-            self.check(self.launched(size, on_gpu=True))
+        self.check(larger, on_gpu=True)
         drawn = " x ".join(map(str, self.drawn.values()))
         return f"right at {spell_all([*self.sizes, *larger])}; {drawn} by ARGS=--seed={self.seed}"
 
@@ -132,13 +129,13 @@ class Grade:
         if not self.card:
             raise NotGraded(f"not graded: no GPU here ({gpu.why_not().removesuffix(' here')})")
         self.need("compiles", "safe", "result")
-        self.check(self.launched(contest.size, on_gpu=True))  # only what ended well once is timed
+        self.check([contest.size], on_gpu=True)  # only what ended well once is timed
         with self.progress("timing"):
             timings = contest.run(self.task, self.compiled, self.kata.solution, self.seed)
         if timings.problem:
             kind, what = timings.problem
             raise Failure(kind, f"{self.place()} at {spell(contest.size)}, {what}")
-        if what := contest.wrong(self.task, timings, self.compiled.constants):
+        if what := contest.wrong(self.task, timings, self.configuration(contest.size)):
             raise Failure("result", f"{self.place()} in a timed launch at {spell(contest.size)}, {what}")
         if self.table:
             self.table(timings)
@@ -242,15 +239,32 @@ class Grade:
         """ "at Width 64", and how to draw the same size again if it was drawn."""
         return f"at {spell(size)}" + (f" (ARGS=--seed={self.seed})" if size is self.drawn else "")
 
-    def check(self, launched: Launched) -> None:
-        """Raise a Failure unless the launch ended well and its output is right."""
-        data = launched.problem
-        for finding in launched.findings:
-            raise self.failed(finding, data.size)
-        if what := self.wrong(launched):
-            line = launched.only_store()
-            elements = compare.listing(launched.arrays[self.task.output], data, self.task.output)
-            raise Failure("result", f"{self.place(line)} {self.at(data.size)}, {what}", [line], elements)
+    def check(self, sizes: Sequence[Size], *, on_gpu: bool) -> None:
+        """Raise a Failure unless every launch ended well with the right output.
+
+        Of several wrong sizes the first is told where what is wrong can be named.
+        """
+        right: list[Size] = []
+        wrong: list[Launched] = []
+        for size in sizes:
+            launched = self.launched(size, on_gpu=True) if on_gpu else self.simulated(size)
+            for finding in launched.findings:
+                raise self.failed(finding, size)
+            if self.wrong(launched):
+                wrong.append(launched)
+            else:
+                right.append(size)
+        if not wrong:
+            return
+        clues = {id(launched): (self.mistake(launched), self.pattern(launched)) for launched in wrong}
+        told = max(wrong, key=lambda launched: [bool(clue) for clue in clues[id(launched)]])
+        clue = next(filter(None, clues[id(told)]), "")
+        size, line = told.problem.size, told.only_store()
+        what = self.wrong(told) + (f": {clue}" if clue else "")
+        details = compare.listing(told.arrays[self.task.output], told.problem, self.task.output)
+        if len(sizes) > 1:
+            details += ["", *both_lists([launched.problem.size for launched in wrong], right)]
+        raise Failure("result", f"{self.place(line)} {self.at(size)}, {what}", [line], details)
 
     def wrong(self, launched: Launched) -> str:
         """What is wrong with the arrays of a launch, in a sentence; "" if nothing is."""
@@ -258,8 +272,16 @@ class Grade:
         arrays = {name: value for name, value in data.args.items() if isinstance(value, np.ndarray)}
         inputs = {name: array for name, array in arrays.items() if name != task.output}
         return compare.changed_input(inputs, launched.arrays) or compare.sentence(
-            task, data, launched.arrays[task.output], launched.configuration, self.compiled.constants
+            task, data, launched.arrays[task.output], launched.configuration
         )
+
+    def mistake(self, launched: Launched) -> str:
+        data, got = launched.problem, launched.arrays[self.task.output]
+        return compare.mistake(got, data, self.task.mistakes(**data.inputs, **self.compiled.constants))
+
+    def pattern(self, launched: Launched) -> str:
+        got = launched.arrays[self.task.output]
+        return compare.pattern(got, launched.problem, launched.configuration)
 
     def luck(self, kind: str) -> str:
         """What the values say of a kernel that is not safe."""
@@ -273,6 +295,17 @@ class Grade:
         except Failure:
             return "not run: the simulator cannot run it"
         return f"right at all {spell_all(self.sizes)}: luck{', not order' if kind == 'race' else ''}"
+
+
+def both_lists(wrong: Sequence[Size], right: Sequence[Size]) -> list[str]:
+    """ "wrong at Width 1, 2, 17" and "right at Width 16, 32"."""
+    lists = []
+    for word, sizes in (("wrong", wrong), ("right", right)):
+        if sizes:
+            names = " x ".join(sizes[0])
+            values = ", ".join(" x ".join(map(str, size.values())) for size in sizes)
+            lists.append(f"{word} at {names} {values}")
+    return lists
 
 
 def spilled(used: Resources) -> int:

@@ -113,7 +113,7 @@ def launch(
 
 
 def budget(problem: Problem, configuration: Configuration) -> int:
-    """Thread instructions after which a simulated launch counts as endless: some 20 times what slow ones need."""
+    """Thread instructions after which a launch counts as endless, some 20 times what slow kernels need."""
     threads = configuration.threads * math.prod(configuration.grid)
     return threads * (2000 + 200 * problem.terms)
 

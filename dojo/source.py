@@ -75,6 +75,17 @@ class Source:
             subscripts.append(last)
         return name + "".join(f"[{i}]" for i in (index, *reversed(subscripts)))
 
+    def parameters(self, kernel: str) -> list[str]:
+        """The names of a function's parameters in order, as far as they can be told."""
+        found = re.search(rf"\b{re.escape(kernel)}\s*\(([^()]*)\)\s*\{{", self.code)
+        names = []
+        for parameter in found[1].split(",") if found else ():
+            name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", parameter.strip(), re.DOTALL)
+            if not name:
+                break
+            names.append(name[1])
+        return names
+
     @cached_property
     def shared_arrays(self) -> dict[str, tuple[int, list[int] | None]]:
         """Bytes of one element, and extents (the first may be 0, for `extern`), by the array's name."""

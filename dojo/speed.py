@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dojo import compare, gpu
 from dojo.compile import Compiled, compile_cuda, read_source
-from dojo.task import Problem, Size, Task, problem, specify
+from dojo.task import Configuration, Problem, Size, Task, problem, specify
 from dojo.timing import Timings
 
 SOLUTION, CUBLAS = "the solution", "cuBLAS"
@@ -68,14 +68,13 @@ class Contest:
             names=task.names,
         )
 
-    def wrong(self, task: Task, timings: Timings, constants: Mapping[str, int]) -> str:
+    def wrong(self, task: Task, timings: Timings, configuration: Configuration) -> str:
         """A sentence about the first timed launch whose output is not right, else ""."""
         for check in timings.checks:
             args = dict(zip(task.names, check.args, strict=True))
             got = args.pop(task.output)
             data = specify(task, self.size, {name: args[name] for name in args if name not in self.size})
-            configuration = task.configuration(**self.size, **constants)
-            if what := compare.sentence(task, data, got, configuration, constants):
+            if what := compare.sentence(task, data, got, configuration):
                 return what
         return ""
 

@@ -1,7 +1,10 @@
-"""PTX on the CPU: runs a kernel, checks every access, counts what it costs. Imports NumPy and nothing else of dojo.
+"""PTX on the CPU: runs a kernel, checks every access, counts what it costs. Imports NumPy and nothing else
+of dojo.
 
-`run` is the whole interface. `parse` reads the text, `ops` says what instructions mean, `translate` turns basic blocks
-into NumPy, `machine` runs them over lanes, `memory`, `races` and `traffic` watch.
+`run` is the whole interface. Inside, text becomes a `Kernel` (parse), its basic blocks become NumPy (ops,
+numerics, translate), and the machine runs them over lanes. The memories (global, shared, local) serve the
+accesses and watch: races says who touched what, order which barriers lie between, traffic what an access
+costs.
 """
 
 from __future__ import annotations
@@ -12,74 +15,108 @@ from typing import Any
 
 import numpy as np
 
-from .machine import Access, Finding, Machine, Report, parameter_bytes, plain_name
+from .findings import Access, Finding, Report
+from .machine import Machine
 from .memory import SLOT_BITS, Buffer
-from .parse import Unsupported, parse
+from .parse import BYTES, Parameter, Unsupported, Variable, parse
+from .shared_memory import plain_name
 from .translate import Program, build
 
 __all__ = ["Access", "Finding", "Report", "Unsupported", "run"]
 
-MAX_THREADS = 1 << 31
+MAX_BLOCK_THREADS = 1024
+MAX_THREADS = 1 << 31  # of a launch: the race shadow numbers them in 32 bits
 
 
-def run(ptx: str, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_bytes: int = 0,
-        uninitialised: Collection[int] = (), parameters: Sequence[str] = (),
-        element: Callable[[str, int], str] | None = None, budget: int = 2_000_000_000) -> Report:  # fmt: skip
+def run(
+    ptx: str,
+    kernel: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[Any],
+    *,
+    shared_bytes: int = 0,
+    uninitialised: Collection[int] = (),
+    parameters: Sequence[str] = (),
+    element: Callable[[str, int], str] | None = None,
+    budget: int = 2_000_000_000,
+) -> Report:
     """Launches `kernel` of a PTX module and reports what it did.
 
-    `grid`, `block`: one to three ints. `args`: NumPy arrays, updated in place as device buffers would be, and scalars.
-    `uninitialised`: the indices of array arguments whose contents count as never written. `parameters`: the kernel's
-    parameter names for messages. `element(variable, byte offset)` names an element of a shared array. `budget`: thread
-    instructions before the launch is ended with a `timeout` finding.
+    `grid`, `block`: one to three ints. `args`: NumPy arrays, updated in place as device buffers would be,
+    and scalars. `uninitialised`: the indices of array arguments whose contents count as never written.
+    `parameters`: the kernel's parameter names for messages. `element(variable, byte offset)` words an
+    element of a shared array. `budget`: thread instructions before the launch is ended with a `timeout`
+    finding.
 
-    Raises `Unsupported` for an instruction that the simulator lacks, `KeyError` if there is no such kernel, `TypeError`
-    for arguments that do not fit the parameters and `ValueError` for an impossible grid or block.
+    Raises `Unsupported` for an instruction that the simulator lacks, `KeyError` if there is no such kernel,
+    `TypeError` for arguments that do not fit the parameters and `ValueError` for an impossible grid or
+    block.
     """
     program = _program(ptx, kernel)
-    sizes = _three(grid, "grid"), _three(block, "block")
-    threads = int(np.prod(sizes[1]))
-    if threads > 1024:
-        raise ValueError(f"a block has at most 1,024 threads, not {threads:,}")
-    if int(np.prod(sizes[0], dtype=object)) * threads >= MAX_THREADS:
-        raise ValueError("more than 2**31 threads in one launch are too many to simulate")
+    grid, block = _three(grid, "grid"), _three(block, "block")
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_BLOCK_THREADS:
+        raise ValueError(f"a block has at most {MAX_BLOCK_THREADS:,} threads, not {threads:,}")
+    if grid[0] * grid[1] * grid[2] * threads >= MAX_THREADS:
+        raise ValueError("2**31 threads in one launch are too many to simulate")
     expected = program.kernel.parameters
     if len(args) != len(expected):
         raise TypeError(f"{kernel} takes {len(expected)} arguments, {len(args)} were given")
-    names = [parameters[n] if n < len(parameters) else f"argument {n}" for n in range(len(args))]
+    variables = program.kernel.variables
+    grain = program.smallest_access()
+    written = program.written_through()
     arguments: dict[str, bytes] = {}
-    buffers: dict[int, Buffer] = {}
-    by_parameter: dict[str, Buffer] = {}
-    grain = _grain(program)
-    written = _written_origins(program)
+    origins: dict[str, Buffer] = {}
     arrays: list[tuple[np.ndarray[Any, Any], Buffer]] = []
+
+    def new_buffer(name: str, content: np.ndarray[Any, Any], origin: str, known: bool) -> Buffer:
+        shadowed = origin in written or "?" in written
+        origins[origin] = Buffer(name, len(origins) + 1, content, grain, known, shadowed)
+        return origins[origin]
+
     for n, (argument, parameter) in enumerate(zip(args, expected, strict=True)):
+        name = parameters[n] if n < len(parameters) else f"argument {n}"
         if not isinstance(argument, np.ndarray):
-            arguments[parameter.name] = parameter_bytes(parameter, argument)
-            continue
-        if parameter.size != 8:
-            raise TypeError(f"{names[n]} is an array, but the kernel takes a .{parameter.type} there")
-        shadowed = parameter.name in written or "?" in written
-        buffer = Buffer(names[n], n + 1, argument, grain, n not in uninitialised, shadowed)
-        buffers[n + 1] = by_parameter[parameter.name] = buffer
-        arguments[parameter.name] = buffer.base.to_bytes(8, "little")
-        arrays.append((argument, buffer))
-    static = 0
-    local = 0
-    for slot, (name, variable) in enumerate(sorted(program.kernel.variables.items()), start=len(args) + 1):
+            arguments[parameter.name] = _parameter_bytes(parameter, argument)
+        elif parameter.size != 8:
+            raise TypeError(f"{name} is an array, but the kernel takes a .{parameter.type} there")
+        else:
+            buffer = new_buffer(name, argument, parameter.name, n not in uninitialised)
+            arguments[parameter.name] = buffer.base.to_bytes(8, "little")
+            arrays.append((argument, buffer))
+    for name, variable in variables.items():
         if variable.space in ("global", "const"):
-            content = np.frombuffer(variable.initial or bytes(variable.size), np.uint8).copy()
-            buffer = Buffer(plain_name(name), slot, content, grain, True, name in written or "?" in written)
+            content = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
+            buffer = new_buffer(plain_name(name), content, name, True)
             buffer.itemsize = min(4, max(1, variable.size))
-            buffers[slot] = by_parameter[name] = buffer
-            program.symbols[name] = slot << SLOT_BITS
-    static, local = _layout(program)
-    machine = Machine(program, sizes[0], sizes[1], arguments, buffers, static_shared=static, shared_bytes=shared_bytes,
-                      local_bytes=local, parameter_buffers=by_parameter, element=element or _element,
-                      budget=budget)  # fmt: skip
-    machine.run()
+            program.symbols[name] = buffer.base
+    static, local = _layout(variables.values(), program.symbols)
+    shared = static + shared_bytes
+    extents = {
+        v.name: (program.symbols[v.name], program.symbols[v.name] + v.size if v.size else shared)
+        for v in variables.values()
+        if v.space == "shared"
+    }
+    buffers = {buffer.base >> SLOT_BITS: buffer for buffer in origins.values()}
+    machine = Machine(
+        program,
+        grid,
+        block,
+        arguments,
+        buffers,
+        origins,
+        grain=grain,
+        shared_size=shared,
+        local_size=local,
+        extents=extents,
+        element=element or (lambda name, offset: f"{name}, byte {offset}"),
+        budget=budget,
+    )
+    report = machine.run()
     for array, buffer in arrays:
         array[...] = buffer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
-    return machine.report()
+    return report
 
 
 def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
@@ -95,49 +132,42 @@ def _program(ptx: str, kernel: str) -> Program:
     return build(parse(ptx, kernel))
 
 
-def _grain(program: Program) -> int:
-    from .parse import BYTES
+def _layout(variables: Collection[Variable], symbols: dict[str, int]) -> tuple[int, int]:
+    """Gives shared and local variables their addresses; returns the static shared and the local bytes.
 
-    widths = [BYTES.get(i.parts[-1], 4) for b in program.blocks for i in b.instructions
-              if i.parts[0] in ("ld", "st", "atom", "red") and "param" not in i.parts]  # fmt: skip
-    return min([4, *widths])
-
-
-def _written_origins(program: Program) -> set[str]:
-    """Parameters and variables that some store or atomic may write through."""
-    from .parse import Address, Register, Symbol
-
-    found: set[str] = set()
-    for block in program.blocks:
-        for i in block.instructions:
-            if i.parts[0] in ("st", "atom", "red"):
-                address = i.operands[1 if i.parts[0] == "atom" else 0]
-                if isinstance(address, Address) and isinstance(address.base, Register):
-                    found |= program.provenance.get(address.base.name, frozenset("?")) or {"?"}
-                elif isinstance(address, Address) and isinstance(address.base, Symbol):
-                    found.add(address.base.name)
-    return found
+    Extern arrays all begin where the static part ends.
+    """
+    used = {"shared": 0, "local": 0}
+    for variable in sorted(variables, key=lambda v: v.size == 0):
+        if variable.space in used:
+            align = variable.align if variable.size else max(variable.align, 16)
+            start = -(-used[variable.space] // align) * align
+            symbols[variable.name] = start
+            used[variable.space] = start + variable.size
+    return used["shared"], used["local"]
 
 
-def _layout(program: Program) -> tuple[int, int]:
-    """Gives shared and local variables their addresses; returns the static shared and the local bytes."""
-    shared = local = 0
-    variables = program.kernel.variables
-    for name, variable in variables.items():
-        if variable.space == "shared" and variable.size:
-            shared = -(-shared // variable.align) * variable.align
-            program.symbols[name] = shared
-            shared += variable.size
-        elif variable.space == "local":
-            local = -(-local // variable.align) * variable.align
-            program.symbols[name] = local
-            local += variable.size
-    for name, variable in variables.items():
-        if variable.space == "shared" and not variable.size:
-            shared = -(-shared // max(variable.align, 16)) * max(variable.align, 16)
-            program.symbols[name] = shared
-    return shared, local
-
-
-def _element(name: str, offset: int) -> str:
-    return f"{name}, byte {offset}"
+def _parameter_bytes(parameter: Parameter, value: Any) -> bytes:
+    """A scalar argument as the bytes of the kernel's parameter. Raises `TypeError` for what does not fit."""
+    floats = {
+        "f16": np.float16,
+        "f32": np.float32,
+        "f64": np.float64,
+        "b16": np.float16,
+        "b32": np.float32,
+        "b64": np.float64,
+    }
+    size = BYTES[parameter.type]
+    if isinstance(value, float | np.floating):
+        if parameter.type not in floats:
+            raise TypeError(f"a float cannot be passed for a .{parameter.type} parameter")
+        return np.array(value, floats[parameter.type]).tobytes()
+    if isinstance(value, bool | int | np.integer | np.bool_):
+        if parameter.type[0] == "f":
+            return np.array(value, floats[parameter.type]).tobytes()
+        whole = int(value)
+        if not -(1 << (8 * size - 1)) <= whole < 1 << 8 * size:
+            raise TypeError(f"{whole} does not fit a .{parameter.type} parameter")
+        bits: bytes = (whole & (256**size - 1)).to_bytes(size, "little")
+        return bits
+    raise TypeError(f"a {type(value).__name__} cannot be passed to a kernel: use a NumPy array or a number")

@@ -1,9 +1,9 @@
 """Which lanes run: all threads of all blocks of a chunk, some of them, or any set.
 
-Values of all lanes are arrays of shape (threads, blocks). What is the same for all threads has shape (1, blocks), for
-all blocks (threads, 1), for both (): NumPy broadcasting then does once what every lane would do alike. Under a
-divergent branch the lanes are a subset: whole rows and columns of that shape where possible, else a flat list of lane
-numbers (thread * blocks + block), and their values one-dimensional.
+Values of all lanes are arrays of shape (threads, blocks). What is the same for all threads has shape (1,
+blocks), for all blocks (threads, 1), for both (): NumPy broadcasting then does once what every lane would
+do alike. Under a divergent branch the lanes are a subset: whole rows and columns of that shape where
+possible, else a flat list of lane numbers (thread * blocks + block), and their values one-dimensional.
 """
 
 from __future__ import annotations
@@ -21,13 +21,21 @@ Index = NDArray[np.intp]
 class Lanes:
     """A set of lanes of a chunk of `threads` x `blocks`. `rows` or `columns` None: all of them."""
 
-    def __init__(self, threads: int, blocks: int, rows: Index | None = None, columns: Index | None = None,
-                 flat: Index | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        threads: int,
+        blocks: int,
+        rows: Index | None = None,
+        columns: Index | None = None,
+        flat: Index | None = None,
+    ) -> None:
         self.threads, self.blocks, self.rows, self.columns, self.flat = threads, blocks, rows, columns, flat
         if flat is not None:
             self.count = len(flat)
         else:
-            self.count = (threads if rows is None else len(rows)) * (blocks if columns is None else len(columns))
+            self.count = (threads if rows is None else len(rows)) * (
+                blocks if columns is None else len(columns)
+            )
         self.full = flat is None and rows is None and columns is None
 
     @cached_property
@@ -58,6 +66,26 @@ class Lanes:
     def spread(self, value: Array) -> Array:
         """`value` with one element a lane, one-dimensional, in the order of `numbers`."""
         return np.broadcast_to(value, self.shape).reshape(-1)
+
+    def by_warp(self, value: Array) -> tuple[Array, Array, int]:
+        """`value` as (warps, 32), which of them are active, and how many blocks each row stands for."""
+        warps = -(-self.threads // 32)
+        if self.flat is None and self.columns is None and (value.ndim < 2 or value.shape[1] == 1):
+            place, rows, times = self.thread[:, 0], warps, self.blocks
+        else:
+            place = self.numbers % self.blocks * (warps * 32) + self.numbers // self.blocks
+            rows, times, value = self.blocks * warps, 1, self.spread(value)
+        whole, active = np.zeros((rows, 32), np.int64), np.zeros((rows, 32), bool)
+        whole.reshape(-1)[place] = value.reshape(-1) if value.shape else value
+        active.reshape(-1)[place] = True
+        if self.count * 2 < whole.size:
+            some = active.any(axis=1)
+            whole, active = whole[some], active[some]
+        return whole, active, times
+
+    def only(self, which: Array) -> Lanes:
+        """The lanes where the one-dimensional `which` (in the order of `numbers`) holds."""
+        return Lanes(self.threads, self.blocks, flat=self.numbers[which])
 
     def take(self, whole: Array) -> Array:
         """The part of a register of all lanes that belongs to these."""
@@ -130,8 +158,11 @@ def union(parts: list[Lanes]) -> Lanes:
     threads, blocks = first.threads, first.blocks
     if sum(part.count for part in parts) == threads * blocks:
         return Lanes(threads, blocks)
-    if all(part.flat is None and part.columns is None and part.rows is not None for part in parts):
-        return Lanes(threads, blocks, rows=np.sort(np.concatenate([part.rows for part in parts])))  # type: ignore[misc]
-    if all(part.flat is None and part.rows is None and part.columns is not None for part in parts):
-        return Lanes(threads, blocks, columns=np.sort(np.concatenate([part.columns for part in parts])))  # type: ignore[misc]
+    whole = [part for part in parts if part.flat is None]
+    rows = [part.rows for part in whole if part.rows is not None and part.columns is None]
+    columns = [part.columns for part in whole if part.columns is not None and part.rows is None]
+    if len(rows) == len(parts):
+        return Lanes(threads, blocks, rows=np.sort(np.concatenate(rows)))
+    if len(columns) == len(parts):
+        return Lanes(threads, blocks, columns=np.sort(np.concatenate(columns)))
     return Lanes(threads, blocks, flat=np.sort(np.concatenate([part.numbers for part in parts])))

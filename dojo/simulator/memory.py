@@ -1,31 +1,37 @@
 """Address spaces: where the bytes are, what is in bounds, what has been written.
 
-Global memory is a set of buffers, each in an address range of its own (2**36 bytes apart), so that an index that runs
-out of one buffer never lands in another. Shared and local memory are arrays of 32-bit words with a column a block, or
-a lane. Fresh memory holds 0xff bytes: NaN as a float, -1 as an integer.
+Global memory is a set of buffers, each in an address range of its own (2**36 bytes apart), so that an index
+that runs out of one buffer never lands in another. Shared and local memory are arrays of 32-bit words with
+a column a block, or a lane. Fresh memory holds 0xff bytes: NaN as a float, -1 as an integer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .lanes import Lanes
 from .numerics import U8, U32, U64, UNSIGNED
 from .races import Shadow
+from .translate import Site
 
 SLOT_BITS = 36
-SHARED_WINDOW = 1 << 60  # generic addresses of shared memory begin here
-LOCAL_WINDOW = 1 << 61
 
 Array = Any
+ONES = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
 
 
 class Buffer:
-    """One global array: its bytes, and for every place of `grain` bytes whether it was written and who touched it."""
+    """One global array: its bytes, and for every place of `grain` bytes whether it was written and who
+    touched it.
+    """
 
-    def __init__(self, name: str, slot: int, content: NDArray[Any], grain: int, known: bool, shadowed: bool) -> None:
+    def __init__(
+        self, name: str, slot: int, content: NDArray[Any], grain: int, known: bool, shadowed: bool
+    ) -> None:
         self.name, self.base, self.size, self.grain = name, slot << SLOT_BITS, content.nbytes, grain
         self.itemsize = content.itemsize
         self.data = np.full(-(-max(content.nbytes, 1) // 16) * 16, 0xFF, U8)
@@ -40,7 +46,7 @@ class Buffer:
         index = offset // element if element > 1 else offset
         return [view.take(index + n if n else index, mode="clip") for n in range(count)]
 
-    def write(self, offset: Array, element: int, values: tuple[Array, ...]) -> None:
+    def write(self, offset: Array, element: int, values: Sequence[Array]) -> None:
         view = self.data.view(UNSIGNED[element])
         index = offset // element if element > 1 else offset
         for n, value in enumerate(values):
@@ -48,7 +54,9 @@ class Buffer:
 
 
 class Words:
-    """Shared memory (a column a block) or local memory (a column a lane): `data` is (words, columns) of u32."""
+    """Shared memory (a column a block) or local memory (a column a lane): `data` is (words, columns) of
+    u32.
+    """
 
     def __init__(self, size: int, columns: int) -> None:
         self.size, self.columns = size, columns
@@ -68,7 +76,9 @@ class Words:
             self.flat[index * self.columns + column] = value
 
     def read(self, address: Array, column: Array | None, element: int, count: int) -> list[Array]:
-        """Elements at byte `address`. With `column` None the address is one-dimensional and the result has a row each."""
+        """Elements at byte `address`. With `column` None the address is one-dimensional and the result has
+        a row each.
+        """
         first = address >> 2
         if element == 4:
             return [self.word(first + n if n else first, column) for n in range(count)]
@@ -85,7 +95,7 @@ class Words:
             found.append((word >> shift).astype(UNSIGNED[element]))
         return found
 
-    def write(self, address: Array, column: Array | None, element: int, values: tuple[Array, ...]) -> None:
+    def write(self, address: Array, column: Array | None, element: int, values: Sequence[Array]) -> None:
         first = address >> 2
         for n, value in enumerate(values):
             if element == 4:
@@ -97,20 +107,33 @@ class Words:
                 self._write_part(address + n * element, column, element, value)
 
     def _write_part(self, address: Array, column: Array | None, element: int, value: Array) -> None:
-        """8- and 16-bit stores, one byte position after the other so that lanes sharing a word keep their parts."""
-        address = np.atleast_1d(address)
-        for position in range(0, 4, element):
-            at = np.flatnonzero((address & 3) == position)
-            if not len(at):
-                continue
-            mask = U32((256**element - 1) << 8 * position)
-            where = address[at] >> 2
-            if column is None:
-                part = value[at] if np.ndim(value) and np.shape(value)[0] != 1 else value
-                column_at = None
-            else:
-                part = value[at] if np.ndim(value) and np.shape(value)[0] != 1 else value
-                column_at = column[at] if np.ndim(column) and len(column) != 1 else column
-            old = self.word(where, column_at)
-            shifted = np.asarray(part).astype(U32) << U32(8 * position)
-            self.set_word(where, column_at, old & ~mask | shifted & mask)
+        """8- and 16-bit stores, one byte position after the other so that lanes sharing a word keep their
+        parts.
+        """
+        for byte in range(0, 4, element):
+            at = np.flatnonzero((address & 3) == byte)
+            if len(at):
+                mask = U32((256**element - 1) << 8 * byte)
+                where, columns = address[at] >> 2, None if column is None else column[at]
+                old = self.word(where, columns)
+                self.set_word(where, columns, old & ~mask | value[at].astype(U32) << U32(8 * byte) & mask)
+
+
+def merge(
+    site: Site, lanes: Lanes, parts: list[Array], values: Any, atomic: Any, serve: Callable[..., Any]
+) -> list[Array] | None:
+    """Serves disjoint parts of the lanes (one-dimensional masks) one by one; lanes in none of them load all
+    ones.
+
+    `serve(which, lanes, values, atomic)` does one part; the result is that of the whole access.
+    """
+    result = [np.full(lanes.count, ONES[site.element], UNSIGNED[site.element]) for _ in range(site.count)]
+    for good in parts:
+        if not good.any():
+            continue
+        some = None if values is None else tuple(lanes.spread(value)[good] for value in values)
+        inner = atomic and (lambda view, index, which, good=good: atomic(view, index, good))
+        found = serve(good, lanes.only(good), some, inner)
+        for whole, piece in zip(result, found or (), strict=bool(found)):
+            whole[good] = piece
+    return [whole.reshape(lanes.shape) for whole in result] if values is None else None

@@ -1,8 +1,9 @@
-"""The arithmetic that NumPy does not do as the PTX manual says: one function an instruction, arrays in, arrays out.
+"""The arithmetic that NumPy does not do as the PTX manual says: one function an instruction, arrays in,
+arrays out.
 
-Arguments are arrays (or NumPy scalars) of one dtype, the instruction's type; so are the results. Rounding: IEEE
-nearest-even unless a `mode` of "rz", "rm" or "rp" is given. A NaN result of a 32-bit or 16-bit operation is the
-canonical one (0x7fffffff, 0x7fff), as the manual says for `add.f32` and the rest.
+Arguments are arrays (or NumPy scalars) of one dtype, the instruction's type; so are the results. Rounding:
+IEEE nearest-even unless a `mode` of "rz", "rm" or "rp" is given. A NaN result of a 32-bit or 16-bit
+operation is the canonical one (0x7fffffff, 0x7fff), as the manual says for `add.f32` and the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def round_to(s: Array, error: Array, dtype: Any, mode: str) -> Array:
-    """The exact value s + error (float64 s, |error| under half its last place) rounded once to float32 or float16."""
+    """The exact value s + error (float64 s, |error| under half its last place) rounded once to float32 or
+    float16.
+    """
     r = s.astype(dtype)
     limit = F64(2.0**128 if dtype == F32 else 2.0**16)  # where an infinite result stands on the number line
     place = np.where(np.isinf(r) & np.isfinite(s), np.copysign(limit, s), r.astype(F64))
@@ -82,10 +85,11 @@ def round_to(s: Array, error: Array, dtype: Any, mode: str) -> Array:
 def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     """a * b + c rounded once, for f32 and f16.
 
-    The product is exact in float64. Its sum with c is rounded to float64, then to the result: wrong only if that
-    sum falls on a tie of the result, or the result is subnormal; those lanes are done again with the error kept.
+    The product is exact in float64. Its sum with c is rounded to float64, then to the result: wrong only if
+    that sum falls on a tie of the result, or the result is subnormal; those lanes are done again with the
+    error kept.
     """
-    dtype = a.dtype.type if a.shape else a.dtype.type
+    dtype = a.dtype.type
     product = a.astype(F64) * b
     s = product + c
     if dtype is F32 and mode == "rn":
@@ -117,7 +121,9 @@ def mul(a: Array, b: Array, mode: str) -> Array:
 
 
 def div(a: Array, b: Array, mode: str) -> Array:
-    """f32 a / b in a directed rounding mode; the remainder tells on which side of an f32 quotient the truth lies."""
+    """f32 a / b in a directed rounding mode; the remainder tells on which side of an f32 quotient the truth
+    lies.
+    """
     q = a.astype(F64) / b
     error = np.where(np.isfinite(q), (a - q * b) * np.sign(b), 0).astype(F64)
     return canonical(round_to(q, error, F32, mode))
@@ -147,7 +153,9 @@ def maximum(a: Array, b: Array, nan: bool = False) -> Array:
 
 
 def approximate(function: Any, a: Array) -> Array:
-    """ex2, lg2, sin, cos, tanh, rsqrt: computed in float64 and rounded; the card may differ by the manual's bound."""
+    """ex2, lg2, sin, cos, tanh, rsqrt: computed in float64 and rounded; the card may differ by the manual's
+    bound.
+    """
     return canonical(function(a.astype(F64)).astype(F32))
 
 
@@ -171,7 +179,9 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
     high, middle = two_sum(p, low_high)
     z, rest = two_sum(low_low, middle)
     even = (z.view(I64) & 1) == 0
-    odd = np.where(even & (rest != 0), np.where((rest > 0) == (z > 0), z.view(I64) + 1, z.view(I64) - 1), z.view(I64))
+    odd = np.where(
+        even & (rest != 0), np.where((rest > 0) == (z > 0), z.view(I64) + 1, z.view(I64) - 1), z.view(I64)
+    )
     r = np.where(plain, high + odd.view(F64), s)
     r = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, r)
     for i in np.flatnonzero(~plain & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)):
@@ -307,7 +317,9 @@ def clz(a: Array) -> Array:
 
 
 def bfind(a: Array, shift_amount: bool = False) -> Array:
-    """The position of the highest bit that differs from the sign (of the highest 1 if unsigned); -1 if none."""
+    """The position of the highest bit that differs from the sign (of the highest 1 if unsigned); -1 if
+    none.
+    """
     unsigned = UNSIGNED[a.dtype.itemsize]
     x = np.where(a < 0, ~a, a).view(unsigned) if a.dtype.kind == "i" else a
     position = popc(_smear(x)) - U32(1)
@@ -387,7 +399,9 @@ def testp(a: Array, what: str) -> Array:
 
 
 def to_int(a: Array, dtype: Any, mode: str) -> Array:
-    """Float to integer: rounded by mode ("rni", "rzi", "rmi", "rpi"), then clamped; NaN as the manual says."""
+    """Float to integer: rounded by mode ("rni", "rzi", "rmi", "rpi"), then clamped; NaN as the manual
+    says.
+    """
     wide = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[mode](a.astype(F64))
     info = np.iinfo(dtype)
     high = F64(2.0 ** (info.bits - (info.min < 0)))
@@ -395,7 +409,9 @@ def to_int(a: Array, dtype: Any, mode: str) -> Array:
     r = np.where(inside, wide, 0).astype(dtype)
     r = np.where(wide < F64(info.min), dtype(info.min), np.where(wide >= high, dtype(info.max), r))
     wide_types = a.dtype == F64 or info.bits == 64
-    nan = dtype(1 << (info.bits - 1)) if wide_types and info.min == 0 else dtype(info.min if wide_types else 0)
+    nan = (
+        dtype(1 << (info.bits - 1)) if wide_types and info.min == 0 else dtype(info.min if wide_types else 0)
+    )
     return np.where(np.isnan(a), nan, r)
 
 

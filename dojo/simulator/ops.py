@@ -1,8 +1,9 @@
 """The instruction table: a row an instruction family, in the PTX manual's order and spelling.
 
-A row says which types the instruction takes, the types of its sources and of its result, and the result as NumPy:
-`a`, `b`, `c` are the source arrays, MODE the rounding mode. `t` stands for the instruction's own type. The functions
-are those of `numerics`. What moves data or changes the flow (`ld`, `st`, `atom`, `bra`, `bar`, `shfl`) is not here.
+A row says which types the instruction takes, the types of its sources and of its result, and the result as
+NumPy: `a`, `b`, `c` are the source arrays, MODE the rounding mode. `t` stands for the instruction's own
+type. The functions are those of `numerics`. What moves data or changes the flow (`ld`, `st`, `atom`, `bra`,
+`bar`, `shfl`) is not here.
 """
 
 from __future__ import annotations
@@ -113,17 +114,37 @@ ROWS = [
 
 _TABLE = {(row.name, kind): row for row in ROWS for kind in row.types.split()}
 
-COMPARISONS = {"eq": "a == b", "ne": "(a != b)", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b",
-               "lo": "a < b", "ls": "a <= b", "hi": "a > b", "hs": "a >= b"}  # fmt: skip
-FLOAT_COMPARISONS = {**COMPARISONS, "ne": "(a < b) | (a > b)",
-                     "equ": "~((a < b) | (a > b))", "neu": "a != b", "ltu": "~(a >= b)", "leu": "~(a > b)",
-                     "gtu": "~(a <= b)", "geu": "~(a < b)",
-                     "num": "(a == a) & (b == b)", "nan": "(a != a) | (b != b)"}  # fmt: skip
+COMPARISONS = {
+    "eq": "a == b",
+    "ne": "(a != b)",
+    "lt": "a < b",
+    "le": "a <= b",
+    "gt": "a > b",
+    "ge": "a >= b",
+    "lo": "a < b",
+    "ls": "a <= b",
+    "hi": "a > b",
+    "hs": "a >= b",
+}
+FLOAT_COMPARISONS = {
+    **COMPARISONS,
+    "ne": "(a < b) | (a > b)",
+    "equ": "~((a < b) | (a > b))",
+    "neu": "a != b",
+    "ltu": "~(a >= b)",
+    "leu": "~(a > b)",
+    "gtu": "~(a <= b)",
+    "geu": "~(a < b)",
+    "num": "(a == a) & (b == b)",
+    "nan": "(a != a) | (b != b)",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one instruction computes: `expression` over sources of these types, giving a value of type `result`."""
+    """What one instruction computes: `expression` over sources of these types, giving a value of type
+    `result`.
+    """
 
     sources: tuple[str, ...]
     result: str

@@ -11,8 +11,25 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-BYTES = {"pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "b32": 4, "u32": 4, "s32": 4,
-         "f32": 4, "f16x2": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8}  # fmt: skip
+BYTES = {
+    "pred": 1,
+    "b8": 1,
+    "u8": 1,
+    "s8": 1,
+    "b16": 2,
+    "u16": 2,
+    "s16": 2,
+    "f16": 2,
+    "b32": 4,
+    "u32": 4,
+    "s32": 4,
+    "f32": 4,
+    "f16x2": 4,
+    "b64": 8,
+    "u64": 8,
+    "s64": 8,
+    "f64": 8,
+}
 
 
 class Unsupported(Exception):
@@ -81,7 +98,9 @@ Operand = Register | Special | Immediate | Symbol | Address | Group | Negated | 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`@!%p1 ld.global.v4.f32 {...}, [...]`: `opcode` is "ld.global.v4.f32", `parts` the same split at dots."""
+    """`@!%p1 ld.global.v4.f32 {...}, [...]`: `opcode` is "ld.global.v4.f32", `parts` the same split at
+    dots.
+    """
 
     opcode: str
     parts: tuple[str, ...]
@@ -92,7 +111,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A `.shared`, `.local`, `.global` or `.const` array; `size` and `align` in bytes. Size 0: extern shared memory."""
+    """A `.shared`, `.local`, `.global` or `.const` array; `size` and `align` in bytes. Size 0: extern
+    shared memory.
+    """
 
     name: str
     space: str
@@ -110,7 +131,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One `.entry`. `labels` maps a label to the index of the instruction after it; so does `branch_targets` its list."""
+    """One `.entry`. `labels` maps a label to the index of the instruction after it; so does
+    `branch_targets` its list.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -124,27 +147,33 @@ class Kernel:
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _LINE_DIRECTIVE = re.compile(r"\.(?:loc|file)\b[^\n]*")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', re.M)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:\s*,\s*function_name[^,\n]*,\s*inlined_at\s+(\d+)\s+(\d+))?")
+_LOC = re.compile(
+    r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:\s*,\s*function_name[^,\n]*,\s*inlined_at\s+(\d+)\s+(\d+))?"
+)
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?([^{;]*)\{")
 _FUNCTION = re.compile(r"\.func\b[^{;]*[{;]")
-_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr[^,]*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr[^,]*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$"
+)
 _VARIABLE = re.compile(
     r"\.(shared|local|global|const)\s+(?:\.align\s+(\d+)\s+)?(?:\.attribute\([^)]*\)\s*)?\.(\w+)\s+([\w$]+)"
     r"((?:\[\d*\])*)\s*(?:=\s*(.*))?$",
     re.S,
 )
 _REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
-_SPECIAL = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$|"
-                      r"%(?:clock|globaltimer|smid|nsmid|gridid|pm\d|envreg|cluster|dynamic_smem|total_smem)")  # fmt: skip
+_SPECIAL = re.compile(
+    r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$|"
+    r"%(?:clock|globaltimer|smid|nsmid|gridid|pm\d|envreg|cluster|dynamic_smem|total_smem)"
+)
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 
 
 def parse(ptx: str, kernel: str) -> Kernel:
     """The kernel named `kernel` of a PTX module.
 
-    Raises `KeyError` if the module has no such entry, `Unsupported` for what the grammar lacks and `ValueError`
-    for text that is not PTX.
+    Raises `KeyError` if the module has no such entry, `Unsupported` for what the grammar lacks and
+    `ValueError` for text that is not PTX.
     """
     text = _COMMENT.sub(lambda match: " " if match[0].startswith("/*") else "", ptx)
     files = {int(number): name for number, name in _FILE.findall(ptx)}
@@ -158,8 +187,15 @@ def parse(ptx: str, kernel: str) -> Kernel:
     for variable in _module_variables(text):
         body.variables[variable.name] = variable
     body.read(text, match.end())
-    return Kernel(kernel, parameters, tuple(_with_lines(body.instructions)), body.labels, body.branch_targets,
-                  tuple(body.registers.values()), body.variables)  # fmt: skip
+    return Kernel(
+        kernel,
+        parameters,
+        tuple(_with_lines(body.instructions)),
+        body.labels,
+        body.branch_targets,
+        tuple(body.registers.values()),
+        body.variables,
+    )
 
 
 def _parameter(text: str) -> Parameter:
@@ -173,7 +209,9 @@ def _module_variables(text: str) -> list[Variable]:
     """The variables declared outside any function."""
     outside, position, depth = [], 0, 0
     for brace in re.finditer(r"[{}]", text):
-        inside_initialiser = depth == 0 and brace[0] == "{" and text[position : brace.start()].rstrip().endswith("=")
+        inside_initialiser = (
+            depth == 0 and brace[0] == "{" and text[position : brace.start()].rstrip().endswith("=")
+        )
         if inside_initialiser or depth < 0:
             depth = -1 if brace[0] == "{" else 0  # an initialiser's braces belong to its statement
             continue
@@ -282,7 +320,9 @@ class _Body:
             position = stop + 1
 
     def location(self, text: str) -> None:
-        """`.loc file line column, function_name f, inlined_at file line`: the innermost line in the learner's file."""
+        """`.loc file line column, function_name f, inlined_at file line`: the innermost line in the
+        learner's file.
+        """
         if match := _LOC.match(text):
             file, line, outer_file, outer_line = match.groups()
             if int(file) == self.learner_file:
@@ -400,7 +440,9 @@ def _split(text: str) -> list[str]:
 
 
 def _with_lines(instructions: list[Instruction]) -> list[Instruction]:
-    """Gives an instruction of `.loc 1 0` (merged code) the nearest real line: the one before it, else the next."""
+    """Gives an instruction of `.loc 1 0` (merged code) the nearest real line: the one before it, else the
+    next.
+    """
     lines = [instruction.line for instruction in instructions]
     for i in range(1, len(lines)):
         lines[i] = lines[i] or lines[i - 1]

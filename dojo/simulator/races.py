@@ -1,13 +1,13 @@
 """Who touched which word last: the shadow of a memory, and the races that it shows.
 
-Two accesses to one place by different threads, one of them a write, are a race unless a barrier orders them. The
-shadow keeps, for every place, the last writer and two readers, so its size does not grow with the run. Two readers
-are enough: whoever writes next races with at least one of two different threads. The two are chosen from different
-groups (warps for shared memory, blocks for global) where there is a choice, because a `__syncwarp()` orders only
-threads of one group.
+Two accesses to one place by different threads, one of them a write, are a race unless a barrier orders
+them. The shadow keeps, for every place, the last writer and two readers, so its size does not grow with the
+run. Two readers are enough: whoever writes next races with at least one of two different threads. The two
+are chosen from different groups (warps for shared memory, blocks for global) where there is a choice,
+because a `__syncwarp()` orders only threads of one group.
 
-Atomics do not race with atomics. Time is a counter that the machine advances at every barrier; an access is ordered
-before a later one if a barrier that both threads joined lies between.
+Atomics do not race with atomics. Time is a counter that the machine advances at every barrier; an access is
+ordered before a later one if a barrier that both threads joined lies between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Ordered = Callable[[Index, Index, Index], Index]  # (earlier threads, their time
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Positions in the access whose place `threads` had touched before, at the memory instructions `sites`."""
+    """Positions in the access whose place `threads` had touched before, at the memory instructions
+    `sites`.
+    """
 
     kind: str  # "read after write", "write after read", "write after write"
     positions: Index
@@ -51,7 +53,8 @@ class _Last:
 class Shadow:
     """The shadow of `places` (words, or smaller if the kernel makes smaller accesses) in `columns` blocks.
 
-    `group` is the number of threads whose order a weaker barrier can settle. Threads are numbered below 2**31.
+    `group` is the number of threads whose order a weaker barrier can settle. Threads are numbered below
+    2**31.
     """
 
     def __init__(self, places: int, columns: int, group: int) -> None:
@@ -77,12 +80,14 @@ class Shadow:
     def _all(self) -> list[_Last]:
         return [x for x in (self.writer, self.reader, self.other_reader, self.other_atomic) if x is not None]
 
-    def read(self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None) -> list[Conflict]:
+    def read(
+        self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None
+    ) -> list[Conflict]:
         """Threads `thread` read `place` (flat index: place * columns + column), one element each."""
         conflicts = self._against(self.writer, "read after write", place, thread, ordered)
         if self.other_atomic is not None:
             conflicts += self._against(self.other_atomic, "read after write", place, thread, ordered)
-        reader, other = self.reader, self.other_reader
+        reader = self.reader
         before = reader.thread[place]
         reader.thread[place] = thread
         now = reader.thread[place]
@@ -105,7 +110,9 @@ class Shadow:
             other.thread[place[at]] = before[at]
             other.site[place[at]] = reader.site[place[at]]
             other.time[place[at]] = reader.time[place[at]]
-        beside = thread != now  # several lanes read one place: the last one stands, one of the others comes second
+        beside = (
+            thread != now
+        )  # several lanes read one place: the last one stands, one of the others comes second
         if beside.any():
             far = beside & (thread // self.group != group_now)
             second = other.thread[place]
@@ -119,15 +126,24 @@ class Shadow:
         if same.any():  # the second reader must be somebody else
             other.thread[place[same]] = NOBODY
 
-    def write(self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None,
-              atomic_sites: Index | None = None) -> tuple[list[Conflict], Index]:  # fmt: skip
+    def write(
+        self,
+        place: Index,
+        thread: Index,
+        site: int,
+        time: int,
+        ordered: Ordered | None,
+        atomic_sites: Index | None = None,
+    ) -> tuple[list[Conflict], Index]:
         """Threads write places; also returns the positions of lanes that wrote a place beside another lane.
 
         `atomic_sites`: for an atomic, which memory instructions (by number) are atomics, else None.
         """
         conflicts = self._against(self.writer, "write after write", place, thread, ordered, atomic_sites)
         conflicts += self._against(self.reader, "write after read", place, thread, ordered, atomic_sites)
-        conflicts += self._against(self.other_reader, "write after read", place, thread, ordered, atomic_sites)
+        conflicts += self._against(
+            self.other_reader, "write after read", place, thread, ordered, atomic_sites
+        )
         writer = self.writer
         if atomic_sites is None and self.other_atomic is not None:
             conflicts += self._against(self.other_atomic, "write after write", place, thread, ordered)
@@ -142,7 +158,9 @@ class Shadow:
         self.touched = True
         return conflicts, beside
 
-    def _remember_atomics(self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int) -> None:
+    def _remember_atomics(
+        self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int
+    ) -> None:
         if self.other_atomic is None:
             self.other_atomic = _Last(self.places * self.columns)
         other = self.other_atomic
@@ -152,8 +170,15 @@ class Shadow:
             other.site[place[at]] = site
             other.time[place[at]] = time
 
-    def _against(self, last: _Last, kind: str, place: Index, thread: Index, ordered: Ordered | None,
-                 atomic_sites: Index | None = None) -> list[Conflict]:  # fmt: skip
+    def _against(
+        self,
+        last: _Last,
+        kind: str,
+        place: Index,
+        thread: Index,
+        ordered: Ordered | None,
+        atomic_sites: Index | None = None,
+    ) -> list[Conflict]:
         before = last.thread[place]
         clash = (before != NOBODY) & (before != thread)
         if not clash.any():

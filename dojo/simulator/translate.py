@@ -1,9 +1,9 @@
 """A kernel's basic blocks -> NumPy source, each compiled once, when it is first reached.
 
-The function made from a block takes the register file `R` (a list of arrays, one a register, of any dtype of the
-register's width), the machine `M` for memory, and returns what its last instruction needs: the predicate of a branch,
-the member mask of a warp barrier, the operands of a shuffle. The same source serves all lanes and a few: only the
-shapes of the arrays differ.
+The function made from a block takes the register file `R` (a list of arrays, one a register, of any dtype
+of the register's width), the machine `M` for memory, and returns what its last instruction needs: the
+predicate of a branch, the member mask of a warp barrier, the operands of a shuffle. The same source serves
+all lanes and a few: only the shapes of the arrays differ.
 """
 
 from __future__ import annotations
@@ -32,12 +32,34 @@ from .parse import (
     Unsupported,
 )
 
-DTYPES: dict[str, Any] = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16,
-          "u16": np.uint16, "s16": np.int16, "f16": np.float16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
-          "f32": np.float32, "f16x2": np.uint32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64,
-          "f64": np.float64}  # fmt: skip
-_NAMES = {kind: f"{kind[0].upper().replace('S', 'I').replace('B', 'U')}{kind[1:]}" for kind in DTYPES if kind[1:].isdigit()}
+DTYPES: dict[str, Any] = {
+    "pred": np.bool_,
+    "b8": np.uint8,
+    "u8": np.uint8,
+    "s8": np.int8,
+    "b16": np.uint16,
+    "u16": np.uint16,
+    "s16": np.int16,
+    "f16": np.float16,
+    "b32": np.uint32,
+    "u32": np.uint32,
+    "s32": np.int32,
+    "f32": np.float32,
+    "f16x2": np.uint32,
+    "b64": np.uint64,
+    "u64": np.uint64,
+    "s64": np.int64,
+    "f64": np.float64,
+}
+_NAMES = {
+    kind: f"{kind[0].upper().replace('S', 'I').replace('B', 'U')}{kind[1:]}"
+    for kind in DTYPES
+    if kind[1:].isdigit()
+}
 _NAMES["f16x2"] = "U32"
+
+SHARED_WINDOW = 1 << 60  # generic addresses of shared memory begin here
+LOCAL_WINDOW = 1 << 61
 
 BARRIERS = ("bar", "barrier")
 _COPIES = ("mov", "selp")  # they carry an unset value on; everything else uses it
@@ -78,10 +100,6 @@ class Block:
     function: Callable[[list[Any], Any], Any] | None = None
     source: str = ""
 
-    @property
-    def line(self) -> int:
-        return self.instructions[-1].line if self.instructions else 0
-
 
 @dataclass
 class Program:
@@ -104,6 +122,31 @@ class Program:
     @property
     def size(self) -> int:
         return len(self.slots) + len(self.unset)
+
+    def memory_instructions(self) -> Iterator[Instruction]:
+        for block in self.blocks:
+            for i in block.instructions:
+                if i.parts[0] in ("ld", "ldu", "st", "atom", "red") and "param" not in i.parts:
+                    yield i
+
+    def smallest_access(self) -> int:
+        """Bytes a place of the race shadow: 4, or less if the kernel makes smaller accesses."""
+        return min([4, *(BYTES.get(i.parts[-1], 4) for i in self.memory_instructions())])
+
+    def written_through(self) -> set[str]:
+        """Parameters and variables that some store or atomic may write through; "?" if that cannot be
+        told.
+        """
+        found: set[str] = set()
+        for i in self.memory_instructions():
+            if i.parts[0] in ("st", "atom", "red"):
+                address = i.operands[1 if i.parts[0] == "atom" else 0]
+                assert isinstance(address, Address)
+                if isinstance(address.base, Symbol):
+                    found.add(address.base.name)
+                elif address.base:
+                    found |= self.provenance.get(address.base.name) or {"?"}
+        return found
 
     def code(self, number: int) -> Callable[[list[Any], Any], Any]:
         block = self.blocks[number]
@@ -130,8 +173,27 @@ def registers_of(operand: Operand) -> Iterator[str]:
             yield from registers_of(item)
 
 
-_NO_RESULT = {"st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "trap", "call", "skip",
-              "prefetch", "prefetchu", "brkpt", "discard", "applypriority", "nanosleep"}  # fmt: skip
+_NO_RESULT = {
+    "st",
+    "red",
+    "bra",
+    "brx",
+    "ret",
+    "exit",
+    "bar",
+    "barrier",
+    "membar",
+    "fence",
+    "trap",
+    "call",
+    "skip",
+    "prefetch",
+    "prefetchu",
+    "brkpt",
+    "discard",
+    "applypriority",
+    "nanosleep",
+}
 
 
 def results(i: Instruction) -> list[str]:
@@ -222,7 +284,9 @@ def build(kernel: Kernel) -> Program:
         )
         blocks.append(block)
     names = dict.fromkeys(name for i in instructions for name in [*results(i), *sources(i)])
-    if any(i.parts[0] in ("add", "sub", "addc", "subc", "mad", "madc") and "cc" in i.parts for i in instructions):
+    if any(
+        i.parts[0] in ("add", "sub", "addc", "subc", "mad", "madc") and "cc" in i.parts for i in instructions
+    ):
         names["CC"] = None
     program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
     program.uses_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
@@ -247,7 +311,9 @@ def _written(i: Instruction) -> list[str]:
 
 
 def _maybe_unset(program: Program) -> frozenset[int]:
-    """Registers that a path from the entry may read before any instruction has set them (a forward must-analysis)."""
+    """Registers that a path from the entry may read before any instruction has set them (a forward
+    must-analysis).
+    """
     everything = frozenset(program.slots)
     always = {name for name in program.slots if name.startswith("%") and _SPECIALS.match(name)}
     set_at = [everything] * len(program.blocks)
@@ -323,7 +389,11 @@ def _provenance(instructions: list[Instruction]) -> dict[str, frozenset[str]]:
             found: set[str] = set()
             if i.parts[0] in ("ld", "ldu", "atom"):
                 address = i.operands[1]
-                if i.parts[1:2] == ("param",) and isinstance(address, Address) and isinstance(address.base, Symbol):
+                if (
+                    i.parts[1:2] == ("param",)
+                    and isinstance(address, Address)
+                    and isinstance(address.base, Symbol)
+                ):
                     if BYTES.get(i.parts[-1]) == 8:
                         found.add(address.base.name)
                 elif BYTES.get(i.parts[-1]) == 8:
@@ -434,7 +504,7 @@ class _Writer:
             raise Unsupported(name, line)
         text = self.load(name)
         if isinstance(operand, Register) and not copy and self.slot_unset(name) is not None:
-            self.lines.append(f"M.check_set(u{self.program.slots[name]}, {name!r}, {line})")
+            self.lines.append(f"M.check_set(u{self.program.slots[name]}, {line})")
         if kind == "pred":
             return text
         have = operand.type if isinstance(operand, Register) else "u32"
@@ -451,7 +521,9 @@ class _Writer:
             return text
         return f"{text}.view({_NAMES[kind]})"
 
-    def assign(self, operand: Operand, kind: str, expression: str, line: int, unset: str = "np.False_") -> None:
+    def assign(
+        self, operand: Operand, kind: str, expression: str, line: int, unset: str = "np.False_"
+    ) -> None:
         """Sets a register to a value of type `kind`, extended to the register's width if that is larger."""
         if operand is None:
             self.lines.append(expression)
@@ -475,7 +547,9 @@ class _Writer:
     # instructions
 
     def instruction(self, i: Instruction) -> str | None:
-        """Adds the lines of one instruction; for the last of a block, returns what the machine wants from it."""
+        """Adds the lines of one instruction; for the last of a block, returns what the machine wants from
+        it.
+        """
         special = getattr(self, f"do_{i.parts[0]}", None)
         if "cc" in i.parts or i.parts[0] in ("addc", "subc", "madc"):
             self.do_carry(i)
@@ -494,8 +568,13 @@ class _Writer:
             if 0 <= operands[1].value < 8 * BYTES[kind]:
                 sign = "<<" if i.parts[0] == "shl" else ">>"
                 return f"{self.source(operands[0], kind, i.line)} {sign} {self.immediate(operands[1], kind)}"
-        texts = dict(zip("abcd", (self.source(o, k, i.line) for o, k in zip(operands, meaning.sources, strict=False)),
-                         strict=False))  # fmt: skip
+        texts = dict(
+            zip(
+                "abcd",
+                (self.source(o, k, i.line) for o, k in zip(operands, meaning.sources, strict=False)),
+                strict=False,
+            )
+        )
         return re.sub(r"(?<![\w.'])[abcd](?![\w('])", lambda match: texts[match[0]], meaning.expression)
 
     def do_mov(self, i: Instruction) -> None:
@@ -533,7 +612,9 @@ class _Writer:
         self.lines.append(f"whole = {text}")
         for n, item in enumerate(group.items):
             if item is not None:
-                self.assign(item, f"u{width}", f"(whole >> {big}({width * n})).astype({_NAMES[f'u{width}']})", line)
+                self.assign(
+                    item, f"u{width}", f"(whole >> {big}({width * n})).astype({_NAMES[f'u{width}']})", line
+                )
 
     def do_selp(self, i: Instruction) -> None:
         to, a, b, p = i.operands
@@ -572,8 +653,10 @@ class _Writer:
             half = "hi" if "hi" in i.parts else "lo"
             a, b = (self.source(o, kind, line) for o in i.operands[1:3])
             product = f"mul_hi({a}, {b})" if half == "hi" else f"({a} * {b})"
-            self.lines.append(f"x, y, carry = {product}.view({_NAMES[unsigned]}), "
-                              f"{self.source(i.operands[3], unsigned, line)}, {carry}")  # fmt: skip
+            self.lines.append(
+                f"x, y, carry = {product}.view({_NAMES[unsigned]}), "
+                f"{self.source(i.operands[3], unsigned, line)}, {carry}"
+            )
         else:
             a, b = (self.source(o, unsigned, line) for o in i.operands[1:3])
             self.lines.append(f"x, y, carry = {a}, {b}, {carry}")
@@ -582,7 +665,9 @@ class _Writer:
             after = "(x < y) | ((x == y) & (carry != 0))"
         else:
             self.lines.append("total = x + y + carry")
-            after = "(total < x) | ((total == x) & (carry != 0) & (y != 0)) | ((carry != 0) & (y + carry == 0))"
+            after = (
+                "(total < x) | ((total == x) & (carry != 0) & (y != 0)) | ((carry != 0) & (y + carry == 0))"
+            )
         self.assign(i.operands[0], unsigned, "total", line)
         if "cc" in i.parts:
             self.lines.append(f"{self.local('CC')} = {after}")
@@ -596,8 +681,6 @@ class _Writer:
         base = {"shared": "SHARED_WINDOW", "local": "LOCAL_WINDOW"}.get(space)
         if base and kind == "u64":
             text = f"{text} {'-' if 'to' in i.parts else '+'} {base}"
-            from .memory import LOCAL_WINDOW, SHARED_WINDOW
-
             self.constants.setdefault("SHARED_WINDOW", np.uint64(SHARED_WINDOW))
             self.constants.setdefault("LOCAL_WINDOW", np.uint64(LOCAL_WINDOW))
         self.assign(i.operands[0], kind, text, i.line)
@@ -606,12 +689,46 @@ class _Writer:
 
     def site(self, i: Instruction, op: str) -> tuple[str, Site]:
         words = set(i.parts[1:-1])
-        space = next((s for s in ("global", "shared", "local", "const") if s in words or f"{s}::cta" in words), "generic")
+        space = next(
+            (s for s in ("global", "shared", "local", "const") if s in words or f"{s}::cta" in words),
+            "generic",
+        )
         count = next((n for n in (2, 4) if f"v{n}" in words), 1)
-        known = {"global", "shared", "shared::cta", "local", "const", "volatile", "relaxed", "weak", "gpu", "cta", "sys",
-                 "nc", "v2", "v4", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "acquire", "release", "acq_rel",
-                 "L1::evict_last", "L1::evict_first", "L1::no_allocate", "L1::evict_normal", "L1::evict_unchanged",
-                 "L2::128B", "L2::256B", "L2::64B", "noftz"}  # fmt: skip
+        known = {
+            "global",
+            "shared",
+            "shared::cta",
+            "local",
+            "const",
+            "volatile",
+            "relaxed",
+            "weak",
+            "gpu",
+            "cta",
+            "sys",
+            "nc",
+            "v2",
+            "v4",
+            "ca",
+            "cg",
+            "cs",
+            "cv",
+            "lu",
+            "wb",
+            "wt",
+            "acquire",
+            "release",
+            "acq_rel",
+            "L1::evict_last",
+            "L1::evict_first",
+            "L1::no_allocate",
+            "L1::evict_normal",
+            "L1::evict_unchanged",
+            "L2::128B",
+            "L2::256B",
+            "L2::64B",
+            "noftz",
+        }
         if op == "atomic":
             known |= {"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"}
         if not words <= known or i.parts[-1] not in BYTES:
@@ -623,7 +740,9 @@ class _Writer:
         return name, site
 
     def address(self, operand: Operand, site: Site, line: int) -> str:
-        """`base, offset, origin`: the base as it stands in the register file, so that the machine can know it again."""
+        """`base, offset, origin`: the base as it stands in the register file, so that the machine can know
+        it again.
+        """
         assert isinstance(operand, Address)
         origin: frozenset[str] = frozenset()
         if isinstance(operand.base, Register):
@@ -648,7 +767,9 @@ class _Writer:
             assert isinstance(address, Address)
             if not isinstance(address.base, Symbol) or "v2" in i.parts or "v4" in i.parts:
                 raise Unsupported(i.opcode, i.line)
-            self.assign(to, kind, f"M.parameter({address.base.name!r}, {address.offset}, {_NAMES[kind]})", i.line)
+            self.assign(
+                to, kind, f"M.parameter({address.base.name!r}, {address.offset}, {_NAMES[kind]})", i.line
+            )
             return
         name, site = self.site(i, "load")
         raw = f"u{8 * site.element}"
@@ -675,7 +796,14 @@ class _Writer:
     def do_atom(self, i: Instruction) -> None:
         kind = i.parts[-1]
         name, _ = self.site(i, "atomic")
-        what = next((p for p in i.parts if p in ("add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec")), "")
+        what = next(
+            (
+                p
+                for p in i.parts
+                if p in ("add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec")
+            ),
+            "",
+        )
         if kind not in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
             raise Unsupported(i.opcode, i.line)
         to, address, *values = (None, *i.operands) if i.parts[0] == "red" else i.operands

@@ -23,13 +23,13 @@ def configuration(Width, TILE_WIDTH):
 
 def mistakes(M, N, TILE_WIDTH):
     full = len(M) // TILE_WIDTH * TILE_WIDTH
-    return {
+    tail = {f"the sum without k from {full} on": M[:, :full] @ N[:full]} if full else {}
+    return tail | {
         "P transposed": (M @ N).T,
         "M times N transposed": M @ N.T,
         "M transposed times N": M.T @ N,
         "N times M": N @ M,
         "the sum without its last product": M[:, :-1] @ N[:-1],
-        f"the sum without k from {full} on": M[:, :full] @ N[:full],
     }
 
 

@@ -24,14 +24,16 @@ def configuration(Width, TILE_WIDTH):
 def mistakes(M, N, TILE_WIDTH):
     full = len(M) // TILE_WIDTH * TILE_WIDTH
     last = (len(M) - 1) // TILE_WIDTH * TILE_WIDTH
-    return {
+    phases = {
+        f"the sum without k from {full} on, the last phase": M[:, :full] @ N[:full],
+        f"the sum of the last phase alone, k from {last} on": M[:, last:] @ N[last:],
+    }
+    return (phases if full else {}) | {
         "P transposed": (M @ N).T,
         "M times N transposed": M @ N.T,
         "M transposed times N": M.T @ N,
         "N times M": N @ M,
         "the sum without its last product": M[:, :-1] @ N[:-1],
-        f"the sum without k from {full} on, the last phase": M[:, :full] @ N[:full],
-        f"the sum of the last phase alone, k from {last} on": M[:, last:] @ N[last:],
     }
 
 

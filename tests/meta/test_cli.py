@@ -95,9 +95,11 @@ def test_arguments_for_pytest_show_its_own_lines():
     assert "ARGS=--seed=3" in done.stdout
 
 
-def test_control_c_is_one_line():
-    slow = ROOT / "tests/wrong/02_tiled.phase_never_grows.cu"
-    command = [sys.executable, "-m", "dojo", "test", "tiled", "--from", str(slow), "--on", "cpu"]
+def test_control_c_is_one_line(tmp_path):
+    slow = tmp_path / "slow.cu"
+    text = (ROOT / "solutions/01_naive.cu").read_text(encoding="utf-8")
+    slow.write_text(text.replace("for (int k", "for (int again = 0; again < 20; ++again) for (int k"))
+    command = [sys.executable, "-m", "dojo", "test", "naive", "--from", str(slow), "--on", "cpu"]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.5)
     os.kill(child.pid, signal.SIGINT)

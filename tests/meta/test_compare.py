@@ -9,7 +9,6 @@ from dojo.task import Configuration
 
 TASK = MODULES["02_tiled"].TASK
 TILES = Configuration(grid=(2, 2), block=(16, 16))
-CONSTANTS = {"TILE_WIDTH": 16}
 
 
 @pytest.fixture
@@ -18,7 +17,12 @@ def problem():
 
 
 def words(problem, got):
-    return compare.sentence(TASK, problem, got, TILES, CONSTANTS)
+    return compare.sentence(TASK, problem, got, TILES)
+
+
+def clue(problem, got):
+    mistakes = TASK.mistakes(**problem.inputs, TILE_WIDTH=16)
+    return compare.mistake(got, problem, mistakes) or compare.pattern(got, problem, TILES)
 
 
 def cut(array, bits):
@@ -72,7 +76,7 @@ def test_a_listing_stops_at_five(problem):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "clue"),
+    ("wrong", "name"),
     [
         (lambda m, n: (m @ n).T, "the kernel computed P transposed"),
         (lambda m, n: m @ n.T, "the kernel computed M times N transposed"),
@@ -87,18 +91,18 @@ def test_a_listing_stops_at_five(problem):
         (lambda m, n: 0 * m, "every element is 0"),
     ],
 )
-def test_a_known_mistake_is_named(problem, wrong, clue):
+def test_a_known_mistake_is_named(problem, wrong, name):
     got = wrong(problem.inputs["M"], problem.inputs["N"])
-    assert words(problem, got).endswith(f": {clue}")
+    assert clue(problem, got) == name
 
 
 def test_what_is_wrong_at_the_edge_only_is_said_to_be(problem):
     got = problem.want.copy()
     got[16:] = 1
     got[:, 16:] = 1
-    assert words(problem, got).endswith(": every full tile is right, the partial tiles at the edge are not")
+    assert clue(problem, got) == "every full tile is right, the partial tiles at the edge are not"
     got[0, 0] = 1
-    assert words(problem, got).endswith("elements are wrong")
+    assert clue(problem, got) == ""
 
 
 def test_what_was_never_written_is_said_to_be_nan(problem):
@@ -107,7 +111,19 @@ def test_what_was_never_written_is_said_to_be_nan(problem):
     assert "P[5][0], the element of thread (0, 5) of block (0, 0), is NaN and should be" in words(
         problem, got
     )
-    assert words(problem, got).endswith("they are NaN, as before the launch, perhaps never written")
+    assert clue(problem, got) == "they are NaN, as before the launch, perhaps never written"
+
+
+def test_what_could_be_two_mistakes_is_not_named():
+    problem = task.problem(TASK, {"Width": 17}, seed=1)
+    without_16 = problem.inputs["M"][:, :16] @ problem.inputs["N"][:16]
+    assert clue(problem, without_16) == ""
+
+
+def test_few_bits_are_told_from_a_missing_product(problem):
+    m, n = problem.args["M"], problem.args["N"]
+    assert clue(problem, cut(m, 10) @ cut(n, 10)).startswith("all are close, within 1 part in ")
+    assert clue(problem, problem.want - np.outer(m[:, 3], n[3])) == ""
 
 
 def test_a_changed_input_is_named():

@@ -66,6 +66,20 @@ def test_a_constant_expression(expression, value):
     assert Source(TILED).value(expression) == value
 
 
+@pytest.mark.parametrize(
+    ("declaration", "names"),
+    [
+        ("__global__ void f(const float *A, float *__restrict__ B, int n) {", ["A", "B", "n"]),
+        ("__global__ void f(\n  float A[],  // in\n  float (B)[4], int n = 3)\n{", []),
+        ("__global__ void f(float A[], unsigned int n = 3) {", ["A", "n"]),
+        ("__global__ void f();\n__global__ void f() {", []),
+        ("__global__ void g(int n) {", []),
+    ],
+)
+def test_the_parameters_of_a_kernel(declaration, names):
+    assert Source(declaration).parameters("f") == names
+
+
 def test_constants_that_are_defined_by_themselves_end():
     assert Source("#define A B\n#define B A\n").value("A") is None
 

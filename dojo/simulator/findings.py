@@ -1,0 +1,173 @@
+"""What a launch is reported as: findings, access counts, and the words for threads, blocks and races."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from .translate import Site
+
+MAX_FINDINGS = 50
+IN_WARP = "with no __syncwarp() or __syncthreads() between"
+VERB = {"load": "reads", "store": "writes", "atomic": "updates"}
+OVERWRITES = {"load": "reads", "store": "overwrites", "atomic": "updates"}
+EARLIER = {"load": "still reads", "store": "wrote", "atomic": "updated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect. `kind`: bounds, uninitialised, race, barrier or timeout. `message` is a sentence without
+    the place.
+
+    `line` is where it shows, `other_line` the second line that belongs to it (the other side of a race), or
+    0.
+    """
+
+    kind: str
+    line: int
+    message: str
+    other_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the accesses of one source line cost: `op` is load, store or atomic; `bits` one lane's whole
+    access.
+
+    Requests are warp instructions with an active lane. Sectors are 32-byte pieces (global and local memory);
+    wavefronts and conflicts belong to shared memory. `bytes` is what the active lanes asked for.
+    """
+
+    line: int
+    op: str
+    space: str
+    bits: int
+    requests: int
+    sectors: int
+    wavefronts: int
+    conflicts: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of a launch. `fma` and `instructions` count threads, not warps. `notes` say what was not
+    judged.
+    """
+
+    findings: list[Finding]
+    accesses: list[Access]
+    fma: int
+    instructions: int
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Counts:
+    """The figures of `Access`, added up while the kernel runs."""
+
+    requests: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    conflicts: int = 0
+    bytes: int = 0
+
+    def add(self, other: Counts) -> None:
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+class Log:
+    """The findings of one launch, each kind once a line, and the names of its threads.
+
+    A lane's number is thread * blocks + column: `blocks` blocks are simulated at a time, from `first_block`
+    on.
+    """
+
+    def __init__(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        self.grid, self.block = grid, block
+        self.threads = block[0] * block[1] * block[2]
+        self.first_block, self.blocks = 0, 1
+        self.findings: list[Finding] = []
+        self.notes: list[str] = []
+        self._seen: set[tuple[str, ...]] = set()
+
+    def add(self, kind: str, line: int, message: str, other_line: int = 0, order: str = "") -> None:
+        """`order` tells races apart: "read after write" and so on."""
+        key = kind, str(line), str(other_line), order
+        if key not in self._seen and len(self.findings) < MAX_FINDINGS:
+            self._seen.add(key)
+            self.findings.append(Finding(kind, line, message, other_line))
+
+    def in_order(self) -> list[Finding]:
+        """The findings as they came, but races inside a warp after those between warps: the latter need
+        more.
+        """
+        return sorted(self.findings, key=lambda finding: IN_WARP in finding.message)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def has_race(self, site: Site, other: Site, order: str) -> bool:
+        return ("race", str(site.line), str(other.line), order) in self._seen
+
+    def race(
+        self, site: Site, other: Site, order: str, who: str, earlier: str, name: str, barrier: str
+    ) -> None:
+        """`who` at `site` against what `earlier` did to `name` at the memory instruction `other`."""
+        message = (
+            f"{who} {OVERWRITES[site.op]} {name}, which {earlier} {EARLIER[other.op]} on line {other.line}, "
+            f"{barrier} ({order})"
+        )
+        self.add("race", site.line, message, other.line, order)
+
+    def clash(self, site: Site, who: str, other: str, name: str) -> None:
+        """Two lanes of one store."""
+        message = f"{who} and {other} write different values to {name} at once (write after write)"
+        self.add("race", site.line, message, site.line, "write after write")
+
+    def misaligned(self, site: Site, number: int, offset: int, name: str) -> None:
+        size = site.bits // 8
+        self.add(
+            "bounds",
+            site.line,
+            f"{self.place(number)} {VERB[site.op]} {size} bytes at byte {offset} of {name}: "
+            f"misaligned, the address must be a multiple of {size}",
+        )
+
+    def thread_name(self, thread: int) -> str:
+        return f"thread {self._index(thread, self.block)}"
+
+    def block_name(self, column: int) -> str:
+        return f"block {self._index(column + self.first_block, self.grid)}"
+
+    def place(self, number: int) -> str:
+        """For a lane: "thread (3, 0) of block (2, 2)"."""
+        return f"{self.thread_name(number // self.blocks)} of {self.block_name(number % self.blocks)}"
+
+    def thread_of_grid(self, thread: int) -> str:
+        """The same for a thread numbered through the whole grid."""
+        block, thread = divmod(thread, self.threads)
+        return f"{self.thread_name(thread)} of {self.block_name(block - self.first_block)}"
+
+    def _index(self, linear: int, extent: tuple[int, int, int]) -> str:
+        """As many numbers as the larger of grid and block has dimensions: 5, (5, 0) or (5, 0, 0)."""
+        x, y, _ = extent
+        index = (linear % x, linear // x % y, linear // (x * y))
+        if self.grid[2] > 1 or self.block[2] > 1:
+            return str(index)
+        return str(index[:2]) if self.grid[1] > 1 or self.block[1] > 1 else str(linear)
+
+
+def report(log: Log, sites: list[Site], counts: dict[int, Counts], fma: int, instructions: int) -> Report:
+    """What was seen, with the accesses summed up by source line, kind, space and width."""
+    table: dict[tuple[int, str, str, int], Counts] = {}
+    for site in sites:
+        if site.number in counts and site.space != "const":
+            key = site.line, site.op, "global" if site.space == "generic" else site.space, site.bits
+            table.setdefault(key, Counts()).add(counts[site.number])
+    accesses = [
+        Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes)
+        for key, c in sorted(table.items())
+    ]
+    return Report(log.in_order(), accesses, fma, instructions, log.notes)

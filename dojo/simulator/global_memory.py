@@ -1,0 +1,235 @@
+"""Global and constant memory: serves loads, stores and atomics of all lanes, checks them and counts their
+sectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import traffic
+from .findings import VERB, Counts, Log
+from .lanes import Lanes
+from .memory import ONES, SLOT_BITS, Buffer, merge
+from .numerics import I64, U64, UNSIGNED
+from .order import Order
+from .translate import Site
+
+Array = Any
+Atomic = Callable[
+    [Any, Any, Any], Any
+]  # (flat view of the memory's words, index, which lanes or None) -> old values
+NOTE = "races between blocks were not judged: the kernel uses a memory fence"
+
+
+class GlobalMemory:
+    """`buffers` by slot (address >> SLOT_BITS); `origins`: by the parameter or variable that points to
+    them.
+    """
+
+    def __init__(
+        self,
+        buffers: dict[int, Buffer],
+        origins: dict[str, Buffer],
+        log: Log,
+        counts: dict[int, Counts],
+        sites: list[Site],
+        judges_blocks: bool,
+    ) -> None:
+        self.buffers, self.origins, self.log, self.counts, self.sites = buffers, origins, log, counts, sites
+        self.judges_blocks = judges_blocks
+        self.order: Order
+
+    def access(
+        self,
+        site: Site,
+        lanes: Lanes,
+        base: Array,
+        offset: int,
+        origin: str,
+        values: tuple[Array, ...] | None,
+        atomic: Atomic | None = None,
+    ) -> list[Array] | None:
+        """What the lanes load (or find, if `atomic`) at base + offset, or None for a store.
+
+        `base` is a u64 array of the lanes' shape, or one that broadcasts to it; `origin` the name of the
+        parameter or variable that it was made from, if that is known.
+        """
+        address = base.view(I64)
+        first = address if address.shape == () else address.reshape(-1)[0]
+        buffer = self.buffers.get((int(first) + offset) >> SLOT_BITS)
+        width = site.element * site.count
+        if buffer is not None:
+            at = address - (buffer.base - offset)
+            inside = int(at.min()) >= 0 and int(at.max()) + width <= buffer.size
+        if buffer is None or not inside or (width > 1 and (at & (width - 1)).any()):
+            return self._astray(site, lanes, base, offset, origin, values, atomic)
+        self._count(site, lanes, at)
+        if atomic is not None:
+            self._judge(site, buffer, at, lanes, None)
+            view = buffer.data.view(UNSIGNED[site.element])
+            return [atomic(view, lanes.spread(at) // site.element, None).reshape(lanes.shape)]
+        if values is None:
+            self._judge(site, buffer, at, lanes, None)
+            return buffer.read(at, site.element, site.count)
+        contents = tuple(lanes.spread(value) for value in values)
+        buffer.write(lanes.spread(at), site.element, contents)
+        self._judge(site, buffer, at, lanes, contents)
+        return None
+
+    def _astray(
+        self, site: Site, lanes: Lanes, base: Array, offset: int, origin: str, values: Any, atomic: Any
+    ) -> list[Array] | None:
+        """Some lanes are out of bounds, misaligned or in another buffer: each buffer in turn, the bad lanes
+        dropped.
+        """
+        address = lanes.spread(base.view(I64)) + offset
+        width = site.element * site.count
+        slots = address >> SLOT_BITS
+        parts = []
+        for slot in np.unique(slots):
+            buffer = self.buffers.get(int(slot))
+            here = slots == slot
+            at = address - (int(slot) << SLOT_BITS)
+            outside = here & (at + width > (buffer.size if buffer else 0))
+            crooked = here & ~outside & ((address & (width - 1)) != 0)
+            if outside.any():
+                k = int(np.flatnonzero(outside)[0])
+                self._report_outside(site, int(lanes.numbers[k]), int(address[k]), origin)
+            if crooked.any():
+                k = int(np.flatnonzero(crooked)[0])
+                self.log.misaligned(
+                    site, int(lanes.numbers[k]), int(at[k]), buffer.name if buffer else "memory"
+                )
+            parts.append(here & ~outside & ~crooked)
+
+        def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
+            return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
+
+        return merge(site, lanes, parts, values, atomic, serve)
+
+    def _report_outside(self, site: Site, number: int, address: int, origin: str) -> None:
+        """Names the buffer that the address was made from, if that is known, and the element that it would
+        be.
+        """
+        buffer = self.origins.get(origin) or self.buffers.get(address >> SLOT_BITS)
+        who = f"{self.log.place(number)} {VERB[site.op]}"
+        if buffer is None:
+            self.log.add("bounds", site.line, f"{who} address 0x{address & ONES[8]:x}, which is in no array")
+            return
+        index = (address - buffer.base) // buffer.itemsize
+        size = buffer.size // buffer.itemsize
+        side = "before its start" if index < 0 else f"past its {size:,} element{'s' if size != 1 else ''}"
+        self.log.add("bounds", site.line, f"{who} {buffer.name}[{index}], {side}")
+
+    def _count(self, site: Site, lanes: Lanes, at: Array) -> None:
+        counts = self.counts.setdefault(site.number, Counts())
+        counts.bytes += lanes.count * site.element * site.count
+        if lanes.full and lanes.threads % 32 == 0:
+            warps = lanes.threads // 32
+            if at.ndim < 2 or at.shape[0] == 1:  # one address a warp
+                counts.requests += warps * lanes.blocks
+                counts.sectors += warps * lanes.blocks
+                return
+            sector = (at >> 5).reshape(warps, 32, -1)
+            step = sector[:, 1:] - sector[:, :-1]
+            if step.min() >= 0:  # rising along each warp: a new sector wherever it steps
+                counts.requests += warps * lanes.blocks
+                stands_for = lanes.blocks // at.shape[1]
+                counts.sectors += (int(np.count_nonzero(step)) + warps * at.shape[1]) * stands_for
+                return
+        rows, active, times = lanes.by_warp(at)
+        counts.requests += int(active.any(axis=1).sum()) * times
+        counts.sectors += int(traffic.global_sectors(rows, active, site.bits).sum()) * times
+
+    def _judge(self, site: Site, buffer: Buffer, at: Array, lanes: Lanes, contents: Any) -> None:
+        """Was it written, and who else touched it with no barrier between?"""
+        shadow = buffer.shadow
+        if shadow is None and buffer.written is None:
+            return
+        offset = lanes.spread(at)
+        column, thread = lanes.numbers % lanes.blocks, lanes.numbers // lanes.blocks
+        in_grid = (column + self.log.first_block) * lanes.threads + thread
+        for n in range(max(1, site.element * site.count // buffer.grain)):
+            place = offset // buffer.grain + n
+            if buffer.written is not None:
+                self._judge_written(site, buffer, place, offset, lanes)
+            if shadow is None:
+                continue
+            ordered = self._ordered(thread, column, lanes.threads)
+            if site.op == "load":
+                conflicts, beside = shadow.read(place, in_grid, site.number, self.order.now, ordered), None
+            else:
+                atomics = self._atomic_sites() if site.op == "atomic" else None
+                conflicts, beside = shadow.write(
+                    place, in_grid, site.number, self.order.now, ordered, atomics
+                )
+            for conflict in conflicts:
+                k, other = int(conflict.positions[0]), self.sites[int(conflict.sites[0])]
+                if not self.log.has_race(site, other, conflict.kind):
+                    name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
+                    self._report_race(site, other, conflict.kind, lanes, k, int(conflict.threads[0]), name)
+            if beside is not None and len(beside) and contents is not None:
+                self._judge_clash(site, buffer, offset, lanes, contents, beside, shadow.writer.thread[place])
+
+    def _judge_written(self, site: Site, buffer: Buffer, place: Any, offset: Any, lanes: Lanes) -> None:
+        assert buffer.written is not None
+        if site.op != "store":
+            fresh = ~buffer.written[place]
+            if fresh.any():
+                k = int(np.flatnonzero(fresh)[0])
+                name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
+                who = self.log.place(int(lanes.numbers[k]))
+                self.log.add(
+                    "uninitialised", site.line, f"{who} {VERB[site.op]} {name}, which was never written"
+                )
+        if site.op != "load":
+            buffer.written[place] = True
+
+    def _ordered(self, thread: Any, column: Any, threads: int) -> Callable[[Any, Any, Any], Any]:
+        """Threads of one block are ordered by its barriers; of two blocks never, or not judged if there are
+        fences.
+        """
+
+        def ordered(before: Any, time: Any, positions: Any) -> Any:
+            mine = column[positions]
+            same = before // threads == mine + self.log.first_block
+            met = self.order.ordered(before % threads, time, thread[positions], mine)
+            if self.judges_blocks:
+                return same & met
+            if not same.all():
+                self.log.note(NOTE)
+            return met | ~same
+
+        return ordered
+
+    def _atomic_sites(self) -> NDArray[np.bool_]:
+        return np.array([site.op == "atomic" for site in self.sites])
+
+    def _report_race(
+        self, site: Site, other: Site, order: str, lanes: Lanes, k: int, earlier: int, name: str
+    ) -> None:
+        number = int(lanes.numbers[k])
+        if earlier // lanes.threads == number % lanes.blocks + self.log.first_block:
+            who, barrier = self.log.thread_name(earlier % lanes.threads), "with no __syncthreads() between"
+        else:
+            who, barrier = self.log.thread_of_grid(earlier), "and nothing orders two blocks"
+        self.log.race(site, other, order, self.log.place(number), who, name, barrier)
+
+    def _judge_clash(
+        self, site: Site, buffer: Buffer, offset: Any, lanes: Lanes, contents: Any, beside: Any, writer: Any
+    ) -> None:
+        """Lanes of one store in one place: equal values are harmless, different ones are a race."""
+        stored = buffer.read(offset[beside], site.element, site.count)
+        differ = np.zeros(len(beside), bool)
+        for have, content in zip(stored, contents, strict=True):
+            differ |= have != content[beside]
+        if differ.any():
+            k = int(beside[np.flatnonzero(differ)[0]])
+            name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
+            self.log.clash(
+                site, self.log.place(int(lanes.numbers[k])), self.log.thread_of_grid(int(writer[k])), name
+            )

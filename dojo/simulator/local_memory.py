@@ -1,0 +1,78 @@
+"""Local memory: arrays of one thread that do not fit its registers. Only the thread itself can see them: no
+races.
+
+The hardware interleaves it: word w of a warp's 32 lanes lies in 128 neighbouring bytes, which is what the
+sectors are counted from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import traffic
+from .findings import VERB, Counts, Log
+from .lanes import Lanes
+from .memory import Words, merge
+from .numerics import I64, U64
+from .translate import Site
+
+Array = Any
+
+
+class LocalMemory:
+    """`size` bytes for each of `lanes` lanes."""
+
+    def __init__(self, size: int, lanes: int, log: Log, counts: dict[int, Counts]) -> None:
+        self.size, self.log, self.counts = size, log, counts
+        self.words = Words(size, lanes if size else 1)
+        self.written = np.zeros((size, lanes), bool)
+
+    def access(
+        self, site: Site, lanes: Lanes, base: Array, offset: int, values: tuple[Array, ...] | None
+    ) -> Any:
+        """As `GlobalMemory.access`, without atomics."""
+        address = base.view(I64) + offset
+        width = site.element * site.count
+        at, lane = lanes.spread(address), lanes.numbers
+        bad = (at < 0) | (at + width > self.size) | ((at & (width - 1)) != 0)
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            self.log.add(
+                "bounds",
+                site.line,
+                f"{self.log.place(int(lane[k]))} {VERB[site.op]} byte {int(at[k])} of its "
+                f"local arrays, which have {self.size}",
+            )
+
+            def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
+                return self.access(site, some, at[good].view(U64), 0, part)
+
+            return merge(site, lanes, [~bad], values, None, serve)
+        self._count(site, lanes, address)
+        if values is not None:
+            for n in range(width):
+                self.written[at + n, lane] = True
+            self.words.write(at, lane, site.element, [lanes.spread(value) for value in values])
+            return None
+        fresh = ~self.written[at, lane]
+        if fresh.any():
+            k = int(np.flatnonzero(fresh)[0])
+            self.log.add(
+                "uninitialised",
+                site.line,
+                f"{self.log.place(int(lane[k]))} reads an element of a local array that it never wrote",
+            )
+        found = self.words.read(at, lane, site.element, site.count)
+        return [value.reshape(lanes.shape) for value in found]
+
+    def _count(self, site: Site, lanes: Lanes, address: Array) -> None:
+        counts = self.counts.setdefault(site.number, Counts())
+        width = site.element * site.count
+        rows, active, times = lanes.by_warp(address)
+        counts.bytes += lanes.count * width
+        counts.requests += int(active.any(axis=1).sum()) * times
+        physical = (rows >> 2) * 128 + np.arange(32) * 4 + (rows & 3)
+        for word in range(max(1, width // 4)):
+            counts.sectors += int(traffic.global_sectors(physical + 128 * word, active, 8).sum()) * times

@@ -1,0 +1,285 @@
+"""Shared memory: serves loads, stores and atomics, checks them and counts their wavefronts.
+
+Where all blocks of the chunk do the same (addresses without a block's column) everything but the values is
+worked out once for one block. What was worked out for an instruction is kept as a `Plan` and used again
+while its base register and its lanes are the very same objects, as in a loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import traffic
+from .findings import IN_WARP, VERB, Counts, Log
+from .lanes import Lanes
+from .memory import Words, merge
+from .numerics import I64, U64
+from .order import Order
+from .races import Conflict, Shadow
+from .translate import Site
+
+Array = Any
+
+
+@dataclass(slots=True)
+class Plan:
+    base: Array
+    lanes: Lanes
+    address: NDArray[np.int64]  # bytes; one a thread (alike) or one a lane
+    thread: NDArray[np.intp]  # index in the block, of each address
+    column: NDArray[np.intp] | None  # the block of each address; None: the same for all blocks
+    counts: Counts
+
+
+class SharedMemory:
+    """The shared memory of a chunk of `blocks` blocks, `size` bytes each.
+
+    `grain`: bytes a place of the race shadow. `extents`: (start, end) of each variable. `element(variable,
+    byte)` words an element for a message.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        blocks: int,
+        grain: int,
+        extents: dict[str, tuple[int, int]],
+        log: Log,
+        counts: dict[int, Counts],
+        sites: list[Site],
+        order: Order,
+        element: Callable[[str, int], str],
+    ) -> None:
+        self.size, self.blocks, self.grain, self.extents = size, blocks, grain, extents
+        self.log, self.counts, self.sites, self.order, self.element = log, counts, sites, order, element
+        self.words = Words(size, blocks)
+        places = self.words.data.shape[0] * 4 // grain
+        self.written = np.zeros((places, 1), bool)  # one column stands for all blocks while they are alike
+        self.shadow = Shadow(places, 1, 32)
+        self.plans: dict[int, Plan] = {}
+
+    def barrier(self, columns: NDArray[np.intp] | None) -> None:
+        """All threads of these blocks (None: of all) have met: nothing from before can race any more."""
+        if columns is not None:
+            self._widen()
+            self.shadow.clear_columns(columns)
+            return
+        if self.shadow.columns > 1:
+            self.shadow = Shadow(self.shadow.places, 1, 32)
+        elif self.shadow.touched:
+            self.shadow.clear()
+        if self.written.shape[1] > 1 and (self.written == self.written[:, :1]).all():
+            self.written = self.written[:, :1].copy()
+
+    def _widen(self) -> None:
+        """From what is the same for all blocks to a column each."""
+        if self.shadow.columns < self.blocks:
+            self.shadow.widen(self.blocks)
+        if self.written.shape[1] < self.blocks:
+            self.written = np.repeat(self.written, self.blocks, axis=1)
+
+    def access(
+        self,
+        site: Site,
+        lanes: Lanes,
+        base: Array,
+        offset: int,
+        origin: str,
+        values: tuple[Array, ...] | None,
+        atomic: Any = None,
+    ) -> list[Array] | None:
+        """As `GlobalMemory.access`. `origin`: the variable that the address was made from, if that is
+        known.
+        """
+        plan = self.plans.get(site.number)
+        if plan is None or plan.base is not base or plan.lanes is not lanes:
+            plan = self._plan(site, lanes, base, offset, origin)
+            if plan is None:
+                return self._astray(site, lanes, base, offset, origin, values, atomic)
+            self.plans[site.number] = plan
+        self.counts.setdefault(site.number, Counts()).add(plan.counts)
+        if atomic is not None:
+            self._judge(site, plan)
+            return [self._atomic(site, plan, atomic)]
+        if values is None:
+            self._judge(site, plan)
+            found = self.words.read(plan.address, plan.column, site.element, site.count)
+            return found if plan.column is None else [value.reshape(lanes.shape) for value in found]
+        shape = lanes.shape if plan.column is None else (lanes.count,)
+        contents = [
+            np.broadcast_to(value if plan.column is None else lanes.spread(value), shape) for value in values
+        ]
+        self.words.write(plan.address, plan.column, site.element, contents)
+        self._judge(site, plan, contents)
+        return None
+
+    def _plan(self, site: Site, lanes: Lanes, base: Array, offset: int, origin: str) -> Plan | None:
+        """None if a lane is out of bounds or misaligned."""
+        address = base.view(I64) + offset
+        width = site.element * site.count
+        start, end = self.extents.get(origin, (0, self.size))
+        if int(address.min()) < start or int(address.max()) + width > end or (address & (width - 1)).any():
+            return None
+        rows, active, times = lanes.by_warp(address)
+        wavefronts, ideal = traffic.shared_wavefronts(rows, active, site.bits, site.op != "load")
+        used, least = int(wavefronts.sum()) * times, int(ideal.sum()) * times
+        counts = Counts(int(active.any(axis=1).sum()) * times, 0, used, used - least, lanes.count * width)
+        alike = lanes.flat is None and lanes.columns is None and (address.ndim < 2 or address.shape[1] == 1)
+        if alike and site.op != "atomic":
+            thread = lanes.thread[:, 0]
+            return Plan(base, lanes, np.broadcast_to(address.reshape(-1), thread.shape), thread, None, counts)
+        column, thread = lanes.numbers % self.blocks, lanes.numbers // self.blocks
+        return Plan(base, lanes, lanes.spread(address), thread, column, counts)
+
+    def _astray(
+        self, site: Site, lanes: Lanes, base: Array, offset: int, origin: str, values: Any, atomic: Any
+    ) -> list[Array] | None:
+        address = lanes.spread(base.view(I64)) + offset
+        width = site.element * site.count
+        start, end = self.extents.get(origin, (0, self.size))
+        outside = (address < start) | (address + width > end)
+        crooked = ~outside & ((address & (width - 1)) != 0)
+        if outside.any():
+            k = int(np.flatnonzero(outside)[0])
+            who = f"{self.log.place(int(lanes.numbers[k]))} {VERB[site.op]}"
+            if origin in self.extents:
+                variable = plain_name(origin)
+                name = self.element(variable, int(address[k]) - start)
+                text = f"{who} {name}, outside the {end - start:,} bytes of {variable}"
+            else:
+                text = f"{who} shared memory at byte {int(address[k])} of {self.size:,}"
+            self.log.add("bounds", site.line, text)
+        if crooked.any():
+            k = int(np.flatnonzero(crooked)[0])
+            self.log.misaligned(site, int(lanes.numbers[k]), int(address[k]), "shared memory")
+
+        def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
+            return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
+
+        return merge(site, lanes, [~outside & ~crooked], values, atomic, serve)
+
+    def _atomic(self, site: Site, plan: Plan, atomic: Any) -> Array:
+        assert plan.column is not None
+        if site.element == 4:
+            old = atomic(self.words.flat, (plan.address >> 2) * self.blocks + plan.column, None)
+        else:  # the halves of a 64-bit word lie in two rows
+            places, index = np.unique((plan.address >> 3) * self.blocks + plan.column, return_inverse=True)
+            address, column = places // self.blocks << 3, places % self.blocks
+            view = self.words.read(address, column, 8, 1)[0]
+            old = atomic(view, index, None)
+            self.words.write(address, column, 8, [view])
+        return old.reshape(plan.lanes.shape)
+
+    def _judge(self, site: Site, plan: Plan, contents: Any = None) -> None:
+        """Has the place been written, and who touched it since the last barrier?"""
+        grain, blocks = self.grain, self.blocks
+        if plan.column is not None:
+            self._widen()
+        columns = self.shadow.columns
+        for n in range(site.element * site.count // grain):
+            place = plan.address // grain + n
+            self._judge_written(site, plan, place)
+            column: Any
+            if plan.column is not None:
+                at, who, column = place * columns + plan.column, plan.thread, plan.column
+            elif columns > 1:  # all blocks alike again, but their shadows have become different
+                column = np.tile(np.arange(blocks), len(place))
+                at, who = np.repeat(place, blocks) * blocks + column, np.repeat(plan.thread, blocks)
+            else:
+                at, who, column = place, plan.thread, np.zeros(len(place), np.intp)
+
+            def ordered(before: Any, time: Any, positions: Any, who: Any = who, column: Any = column) -> Any:
+                return self.order.ordered(before, time, who[positions], column[positions])
+
+            judge = ordered if self.order.warp_barriers else None
+            if site.op == "load":
+                conflicts, beside = self.shadow.read(at, who, site.number, self.order.now, judge), None
+            else:
+                atomics = np.array([s.op == "atomic" for s in self.sites]) if site.op == "atomic" else None
+                conflicts, beside = self.shadow.write(at, who, site.number, self.order.now, judge, atomics)
+            for conflict in conflicts:
+                self._report_race(site, conflict, at, who, column)
+            if beside is not None and len(beside) and contents is not None:
+                self._judge_clash(site, plan, contents, place, self.shadow.writer.thread.reshape(-1, columns))
+
+    def _judge_written(self, site: Site, plan: Plan, place: Any) -> None:
+        index = place if plan.column is None else (place, plan.column if self.written.shape[1] > 1 else 0)
+        if site.op != "store":
+            fresh = ~self.written[index]
+            if fresh.any():
+                where = np.argwhere(fresh)[0]
+                k = int(where[0])
+                column = int(where[-1]) if self.written.shape[1] > 1 else 0
+                if plan.column is not None:
+                    column = int(plan.column[k])
+                who = self.log.place(int(plan.thread[k]) * self.blocks + column)
+                name = self._name(int(place[k]) * self.grain)
+                self.log.add(
+                    "uninitialised", site.line, f"{who} {VERB[site.op]} {name}, which no thread has written"
+                )
+        if site.op != "load":
+            self.written[index] = True
+
+    def _report_race(self, site: Site, conflict: Conflict, at: Any, thread: Any, column: Any) -> None:
+        """Names the first pair of threads of two warps, if there is one: the missing barrier is then a
+        block's.
+        """
+        other = self.sites[int(conflict.sites[0])]
+        if self.log.has_race(site, other, conflict.kind):
+            return
+        apart = conflict.threads // 32 != thread[conflict.positions] // 32
+        n = int(apart.argmax())
+        k, earlier = int(conflict.positions[n]), int(conflict.threads[n])
+        other = self.sites[int(conflict.sites[n])]
+        barrier = "with no __syncthreads() between" if apart.any() else IN_WARP
+        self.log.race(
+            site,
+            other,
+            conflict.kind,
+            self.log.place(int(thread[k]) * self.blocks + int(column[k])),
+            self.log.thread_name(earlier),
+            self._name(int(at[k]) // self.shadow.columns * self.grain),
+            barrier,
+        )
+
+    def _judge_clash(self, site: Site, plan: Plan, contents: Any, place: Any, writer: Any) -> None:
+        """Lanes of one store in one place: equal values are harmless, different ones are a race."""
+        stored = self.words.read(plan.address, plan.column, site.element, site.count)
+        differ = np.zeros(np.shape(contents[0]), bool)
+        for have, want in zip(stored, contents, strict=True):
+            differ |= have != want
+        if not differ.any():
+            return
+        where = np.argwhere(differ)[0]
+        k = int(where[0])
+        column = int(where[1]) if plan.column is None else int(plan.column[k])
+        other = int(writer[int(place[k]), column if self.shadow.columns > 1 else 0])
+        self.log.clash(
+            site,
+            self.log.place(int(plan.thread[k]) * self.blocks + column),
+            self.log.thread_name(other),
+            self._name(int(place[k]) * self.grain),
+        )
+
+    def _name(self, offset: int) -> str:
+        for name, (start, end) in self.extents.items():
+            if start <= offset < end:
+                return self.element(plain_name(name), offset - start)
+        return f"shared memory at byte {offset}"
+
+
+def plain_name(symbol: str) -> str:
+    """`_ZZ12matmul_tiledE3Nds` -> `Nds`: the last name of a mangled symbol (a digit count, then that many
+    letters).
+    """
+    if symbol.startswith("_Z"):
+        for match in re.finditer(r"(?=(\d+)([A-Za-z_]\w*?)(?:_\d+)?$)", symbol):
+            if len(match[2]) == int(match[1]):
+                return match[2]
+    return symbol

@@ -1,14 +1,21 @@
-"""`python -m dojo test tiled`: see dojo/cli.py."""
+"""`python -m dojo test tiled`: see dojo/cli.py. No traceback reaches the learner, unless --tb asks for it."""
 
 import sys
 
-from dojo import compile
-
 try:
-    compile.start()  # the compiler's process imports CuPy while this one imports the rest
-    from dojo import cli
+    from dojo import compile
 
-    sys.exit(cli.main(sys.argv[1:]))
+    compile.start()  # the compiler's process imports CuPy while this one imports the rest
+    from dojo import cli, outcome
+
+    try:
+        status = cli.main(sys.argv[1:])
+    except Exception as error:
+        if any(argument.startswith("--tb") for argument in sys.argv):
+            raise
+        print(outcome.internal_error(error), file=sys.stderr)
+        status = 1
 except KeyboardInterrupt:
     print("\nstopped", file=sys.stderr)
-    sys.exit(130)
+    status = 130
+sys.exit(status)

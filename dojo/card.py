@@ -1,9 +1,11 @@
 """The card: how a grade looks in a terminal, 80 columns, five lines when all is well. Decides nothing."""
 
 import os
+import re
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
@@ -11,6 +13,7 @@ from typing import TextIO
 from dojo.grader import POINTS, Grade
 from dojo.outcome import Failure, Outcome
 
+STARTED = time.monotonic()
 WIDTH = 80
 INDENT = 20  # where the text of a point begins
 COLOURS = {"ok": "\033[32m", "FAIL": "\033[31m"}
@@ -81,7 +84,10 @@ def fitted(line: str) -> list[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
+    """Lines that fit, broken neither inside "(0, 6)" nor before a "%"."""
+    glued = re.sub(r"\(\d+(, \d+)+\)| %", lambda found: found[0].replace(" ", "\u00a0"), text)
+    lines = textwrap.wrap(glued, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def trimmed(text: str) -> str:
@@ -124,15 +130,23 @@ def show(grade: Grade) -> None:
 
 @contextmanager
 def progress(what: str, after: float = 3.0) -> Iterator[None]:
-    """A line on the terminal while something takes longer than three seconds; wiped when it is done."""
+    """What is being done, on the terminal once this process is `after` seconds old; wiped when it is done."""
     if not sys.stderr.isatty():
         yield
         return
-    timer = threading.Timer(after, lambda: print(f"{what} ...", end="\r", file=sys.stderr, flush=True))
+    shown = threading.Event()
+
+    def show() -> None:
+        shown.set()
+        print(f"\r{what} ...\033[K", end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(max(0.0, STARTED + after - time.monotonic()), show)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        print("\033[K", end="", file=sys.stderr, flush=True)
+        timer.join()
+        if shown.is_set():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

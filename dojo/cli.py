@@ -5,6 +5,7 @@ process. ARGS are pytest's.
 """
 
 import argparse
+import os
 import secrets
 import sys
 from collections.abc import Sequence
@@ -80,7 +81,10 @@ def find(name: str) -> Kata:
 
 def attempt(kata: Kata, where: str) -> Path:
     """The file to grade: the kata's own, one in a folder, or any .cu file. Raises Usage."""
-    path = Path(where) if where else kata.file.parent
+    if not where and not kata.file.exists():
+        stub = kata.stub.relative_to(katas.ROOT)
+        raise Usage(f"{kata.file.relative_to(katas.ROOT)} is missing; to begin anew, copy {stub} there")
+    path = Path(where) if where else kata.file
     if not path.exists() and (katas.ROOT / path).exists():
         path = katas.ROOT / path
     if path.is_dir():
@@ -91,7 +95,9 @@ def attempt(kata: Kata, where: str) -> Path:
         raise Usage(f"from={where}: there is no such file or folder")
     elif path.suffix not in (".cu", ".cuh"):
         raise Usage(f"from={where}: not a .cu file")
-    return path.resolve()
+    if not os.access(path, os.R_OK):
+        raise Usage(f"{path} cannot be read")
+    return Path(os.path.abspath(path))
 
 
 def check_machine(on: str) -> None:

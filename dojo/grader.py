@@ -115,11 +115,12 @@ class Grade:
             )
         report = self.simulated(at).report
         assert report is not None, "a simulated launch has a report"
+        flop = f"{intensity(report):.2g} FLOP/B requested"
         try:
             figures = [bar.judge(report, at, self.compiled.constants) for bar in bars]
         except Missed as missed:
-            raise Failure("traffic", f"{self.place(missed.line)} {missed}", [missed.line]) from None
-        return ", ".join([*figures, f"{intensity(report):.2g} FLOP/requested byte"])
+            raise Failure("traffic", f"{self.place(missed.line)} {missed} ({flop})", [missed.line]) from None
+        return ", ".join([*figures, flop])
 
     @point
     def speed(self, contest: Contest) -> str:

@@ -185,9 +185,12 @@ def operation(instruction: Instruction) -> Operation:
             raise Unsupported(instruction.opcode, instruction.line)
         expression = row.directed.replace("MODE", repr(mode))
     if floating and "ftz" in modifiers and name != "slct":
-        expression = _each_source(expression, len(sources), "ftz({})")
-        if row.result == "t":
+        exact = {"mul": "a.astype(F64) * b", "fma": "a.astype(F64) * b + c"}.get(name)
+        if exact:
+            expression = f"ftz_before_rounding({expression}, {exact})"
+        elif row.result == "t":
             expression = f"ftz({expression})"
+        expression = _each_source(expression, len(sources), "ftz({})")
     if floating and "sat" in modifiers:
         expression = f"saturate({expression})"
     result = _type(row.result, kind).rpartition(">")[2]

@@ -71,7 +71,7 @@ def encode(value: Number, type: str, mode: str = "rn", ftz: bool = False) -> int
     pattern = (exponent - least << fraction) + significand  # the leading 1 counts the exponent up by one
     if pattern >= infinity:
         pattern = infinity if mode[1] in "np" else infinity - 1
-    if ftz and pattern < 1 << fraction:
+    if ftz and size < Fraction(2) ** least:  # the card looks before it rounds
         pattern = 0
     return sign + pattern
 

@@ -1,7 +1,10 @@
 """The card, against golden texts in tests/meta/golden. UPDATE_GOLDEN=1 writes them anew; read the diff."""
 
+import io
 import os
 import re
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +22,7 @@ PASSED = {
     "compiles": "32 registers, no spills, 2,048 bytes shared (sm_80)",
     "safe": "in bounds, nothing read unset, no races, at 11 widths",
     "result": "right at 11 widths from 1 to 129; 112 by ARGS=--seed=225",
-    "traffic": "4,096 of 5,120 sectors, 0 conflicts, 3.6 FLOP/requested byte",
+    "traffic": "4,096 of 5,120 sectors, 0 conflicts, 3.6 FLOP/B requested",
     "speed": NO_GPU,
 }
 RACE = Failure(
@@ -132,6 +135,15 @@ def test_every_kind_has_a_question():
         assert card.question(Failure(kind, "anything")).endswith("?")
 
 
+def test_a_line_is_not_broken_inside_a_thread_or_before_a_percent_sign():
+    for pad in range(60):
+        text = " ".join(card.wrapped("x" * pad + " y thread (0, 16) of block (3, 0) at 16 % of it"))
+        assert "\u00a0" not in text
+    for pad in range(60):
+        lines = card.wrapped("x" * pad + " y thread (0, 16) of block (3, 0) at 16 % of it")
+        assert not any(line.endswith(",") or line.startswith("%") for line in lines)
+
+
 def test_the_header_names_the_machines():
     grade = fake()
     assert card.header(grade).endswith("· simulator (no GPU here)")
@@ -148,6 +160,23 @@ def test_colour_is_for_the_words_ok_and_fail_only():
     coloured = card.render(grade, colour=True)
     assert re.sub(r"\033\[[0-9;]*m", "", coloured) == card.render(grade)
     assert set(re.findall(r"\033\[3\dm(\w+)\033\[0m", coloured)) == {"ok", "FAIL"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_for_a_terminal_and_for_what_takes_long(monkeypatch):
+    for stream, after, text in (
+        (Terminal(), 0.0, "\rsimulating Width 64 ...\033[K\r\033[K"),
+        (Terminal(), 1e6, ""),
+        (io.StringIO(), 0.0, ""),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with card.progress("simulating Width 64", after):
+            time.sleep(0.05)
+        assert stream.getvalue() == text
 
 
 def test_no_colour_without_a_terminal_or_where_it_is_not_wanted(monkeypatch):

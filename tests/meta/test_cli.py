@@ -9,7 +9,7 @@ import time
 import pytest
 
 from dojo import cli, gpu
-from dojo.katas import ROOT, all_katas
+from dojo.katas import ROOT, Kata, all_katas
 
 
 def dojo(*arguments, **options):
@@ -57,6 +57,12 @@ def test_an_attempt_is_the_katas_own_or_a_folders_or_any_file(tmp_path):
     assert cli.attempt(tiled, "solutions") == tiled.solution
     assert cli.attempt(tiled, str(spaced)) == spaced / "02_tiled.cu"
     assert cli.attempt(tiled, str(spaced / "other.cu")) == spaced / "other.cu"
+
+
+def test_a_missing_kata_says_where_its_stub_is(monkeypatch, tmp_path):
+    monkeypatch.setattr("dojo.katas.ROOT", tmp_path)
+    with pytest.raises(cli.Usage, match=r"^katas/02_tiled.cu is missing; .*dojo/stubs/02_tiled.cu"):
+        cli.attempt(Kata("02_tiled"), "")
 
 
 def test_pytests_arguments_stand_after_the_dashes():

@@ -72,6 +72,7 @@ def test_flush_to_zero():
     assert str(decode(0x807FFFFF, "f32", ftz=True)) == "-0.0"
     assert encode(-Fraction(1, 2**127), "f32", ftz=True) == 0x80000000
     assert encode(Fraction(1, 2**126), "f32", ftz=True) == 0x00800000
+    assert encode(Fraction(2**30 - 1, 2**156), "f32", ftz=True) == 0  # it would round up to a normal number
 
 
 def test_integers():

@@ -31,6 +31,7 @@ Array = Any
 CHUNK_LANES = 65_536
 CHUNK_SHARED = 64 << 20  # bytes of shared memory simulated at a time
 CHUNK_LOCAL = 256 << 20
+LEAST_LANES = 256  # the budget counts a step of fewer lanes as one of so many: it takes as long
 EVERY_LANE = 0xFFFFFFFF
 CALLS = {"barrier": "__syncthreads()", "warp_barrier": "__syncwarp()", "shuffle": "the shuffle"}
 
@@ -68,7 +69,7 @@ class Machine:
         self.element, self.budget = element, budget
         self.threads = block[0] * block[1] * block[2]
         self.total_blocks = grid[0] * grid[1] * grid[2]
-        self.fma = self.instructions = 0
+        self.fma = self.instructions = self.spent = 0
         self.counts: dict[int, Counts] = {}
         self.log = Log(grid, block)
         self.globals = GlobalMemory(
@@ -149,7 +150,8 @@ class Machine:
             answer = (block.function or self.program.code(number))(mine, self)
             self.instructions += lanes.count * block.counted
             self.fma += lanes.count * block.fmas
-            if self.instructions > self.budget:
+            self.spent += max(lanes.count, LEAST_LANES) * block.counted
+            if self.spent > self.budget:
                 self.out_of_budget(block, lanes)
             going = self.end(block, lanes, mine, answer)
             if len(going) == 1 and going[0][1] is lanes:

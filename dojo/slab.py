@@ -128,7 +128,7 @@ def stray_write(launch: Launch, slab: np.ndarray, offsets: Mapping[int, int]) ->
             array, name = arrays[owner], launch.name(owner)
             element = int((wrong[0] if behind else wrong[-1]) - offsets[owner]) // array.itemsize
             side = "beyond the end of" if behind else "before the start of"
-            size = f"{array.size:,} elements"
+            size = "1 element" if array.size == 1 else f"{array.size:,} elements"
             return "bounds", f"the kernel wrote {side} {name}, which has {size}: {name}[{element}]"
         begin = start + (arrays[index].nbytes if index >= 0 else 0)
     return None

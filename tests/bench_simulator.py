@@ -1,7 +1,7 @@
 """How long the simulator takes, every check and every count on:  make bench-simulator
 
-The solutions at Width 256, one launch of 16.8 million multiply-adds. `first` includes translating the kernel to
-NumPy; the other figures are of launches after that. The goal for tiled is 0.6 s on two cores.
+The solutions at Width 256, one launch of 16.8 million multiply-adds. `first` includes translating the
+kernel to NumPy; the other figures are of launches after that. The goal for tiled is 0.6 s on two cores.
 """
 
 import os

@@ -43,7 +43,9 @@ def ftz(x: Array) -> Array:
 
 
 def ftz_before_rounding(r: Array, exact: Array) -> Array:
-    """`r` flushed to zero where the exact result (float64) was subnormal, even if it rounded up to a normal one."""
+    """`r` flushed to zero where the exact result (float64) was subnormal, even if it rounded up to a normal
+    one.
+    """
     small = np.abs(exact) < (2.0**-126 if r.dtype == F32 else 2.0**-14)
     return np.where(small, np.copysign(r.dtype.type(0), r), r) if small.any() else r
 
@@ -346,7 +348,9 @@ def brev(a: Array) -> Array:
 
 
 def _field_length(length: Array, width: int) -> Array:
-    """The manual restricts lengths to 255; of a larger one the card takes 8 bits, but all for 64-bit fields."""
+    """The manual restricts lengths to 255; of a larger one the card takes 8 bits, but all for 64-bit
+    fields.
+    """
     return length & U32(255) if width == 32 else np.minimum(length, U32(255))
 
 

@@ -1,4 +1,4 @@
-"""Whole kernels at Width 256: traffic as Nsight Compute counted it on an NVIDIA H200, races as racecheck named them.
+"""Whole kernels at Width 256: traffic as Nsight Compute counted it on an NVIDIA H200, and two races.
 
 Shared loads are counted at PTX level: ptxas fuses some of them, so that the card shows 786,432 wavefronts
 for `tiled16` where 1,048,576 stand here.

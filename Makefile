@@ -36,7 +36,7 @@ check:
 	$(py) -m ruff check .
 	$(py) -m ruff format --check .
 	$(py) -m mypy
-	$(py) -m pytest tests/meta $(ARGS)
+	$(py) -m pytest tests/meta --numprocesses=auto --dist=worksteal $(ARGS)
 
 ## make bench-simulator | time the simulator
 bench-simulator:

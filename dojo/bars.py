@@ -4,7 +4,7 @@ A bar reads the simulator's table of accesses, one row a source line, and gives 
 `Missed` with the line that costs most. Counts are those of the PTX; simulator/traffic.py says of what.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,11 +15,11 @@ NEIGHBOURS = "neighbouring threads should read neighbouring elements"
 
 
 class Missed(Exception):
-    """A bar is missed: str(e) is the sentence, `line` the source line that costs most."""
+    """A bar is missed: str(e) is the sentence, `line` the source line that costs most, `details` show it."""
 
-    def __init__(self, sentence: str, line: int) -> None:
+    def __init__(self, sentence: str, line: int, details: Sequence[str] = ()) -> None:
         super().__init__(sentence)
-        self.line = line
+        self.line, self.details = line, details
 
 
 class Bar(Protocol):
@@ -94,5 +94,47 @@ class NoBankConflicts:
                 f"requests at {spell(size)}, {worst.conflicts:,} of them bank conflicts, where the bar is 0: "
                 "lanes of a warp that ask for different words of one of the 32 banks take turns",
                 worst.line,
+                [*banks(worst), "", *by_line(accesses)],
             )
         return "0 conflicts"
+
+
+def banks(access: Access) -> list[str]:
+    """A picture of the access's worst request: how many words each bank must serve, and to which lanes.
+
+    Lanes that ask for 64 or 128 bits are served a half or a quarter warp at a time: the worst of these.
+    """
+    group = 32 // max(access.bits // 32, 1)
+    wanted = [words_by_bank(access, range(first, first + group)) for first in range(0, 32, group)]
+    words = max(wanted, key=lambda words: max(map(len, words)))
+    busiest = max(range(32), key=lambda bank: len(words[bank]))
+    lanes = [str(lane) for lane in words[busiest].values()]
+    if not lanes:
+        return []
+    row = "".join("." if not served else str(len(served)) if len(served) < 10 else "#" for served in words)
+    some = ", ".join(lanes if len(lanes) <= 6 else [*lanes[:4], f"... {lanes[-1]}"])
+    return [
+        "bank   0       8       16      24     31",
+        f"words  {row}   (# is 10 or more)",
+        f"bank {busiest} serves {len(lanes)} words in turn, to lanes {some}",
+    ]
+
+
+def words_by_bank(access: Access, lanes: Sequence[int]) -> list[dict[int, int]]:
+    """For each bank the distinct words that these lanes of the worst request want, with the first lane of
+    each.
+    """
+    words: list[dict[int, int]] = [{} for _ in range(32)]
+    for lane in lanes:
+        address = access.worst[lane] if access.worst else None
+        if address is not None:
+            for word in range(address // 4, address // 4 + max(access.bits // 32, 1)):
+                words[word % 32].setdefault(word, lane)
+    return words
+
+
+def by_line(accesses: Sequence[Access]) -> list[str]:
+    """The figures of each source line."""
+    heads = f"{'line':<12}{'requests':>14}{'wavefronts':>14}{'conflicts':>14}"
+    rows = [f"{a.line:>4} {a.op:<7}{a.requests:>14,}{a.wavefronts:>14,}{a.conflicts:>14,}" for a in accesses]
+    return [heads, *rows]

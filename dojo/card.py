@@ -23,6 +23,7 @@ QUESTIONS = (
     ("compile", "error", "what did the compiler expect at the place that it names?"),
     ("compile", "", "what does the launch need to find in the file?"),
     ("launch", "", "how many threads, registers and shared bytes can one block have?"),
+    ("bounds", "misaligned", "which addresses does a vector of this width start at?"),
     ("bounds", "", "which thread computes an index outside the array, and at which k?"),
     ("uninitialised", "", "which thread should have written this value, and has it done so at every size?"),
     ("race", "two blocks", "which of two blocks runs first, and what would have to order them?"),

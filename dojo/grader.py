@@ -18,7 +18,7 @@ from dojo.compile import Compiled, CompileError, Resources, compile_cuda, read_s
 from dojo.katas import ROOT, Kata
 from dojo.launch import Launched, Usual, impossible, launch
 from dojo.outcome import Failure, NotGraded, Outcome, point
-from dojo.simulator import Finding, Unsupported
+from dojo.simulator import Finding, Report, Unsupported
 from dojo.source import Source
 from dojo.speed import Contest, judge
 from dojo.task import Configuration, Size, Task, problem, spell, spell_all
@@ -57,7 +57,7 @@ class Grade:
     @point
     def compiles(self) -> str:
         """The compiler takes it, and a card can launch it."""
-        if self.untouched:
+        if self.untouched and not self.task.stub_works:
             what = f"is still the stub; fill in the hole, then make kata={self.kata.name} test"
             raise Failure("untouched", f"{self.path} {what}")
         used = self.resources  # raises what the compiler says
@@ -102,8 +102,19 @@ class Grade:
         return f"right at {spell_all([*self.sizes, *larger])}; {drawn} by ARGS=--seed={self.seed}"
 
     @point
-    def traffic(self, at: Size, bars: Sequence[Bar]) -> str:
-        """The kernel moves data as the bars ask, and keeps its registers in registers."""
+    def traffic(
+        self,
+        at: Size,
+        bars: Sequence[Bar],
+        *,
+        everywhere: Sequence[Bar] = (),
+        tiles: Callable[..., int] | None = None,
+    ) -> str:
+        """The kernel moves data as the bars ask, and keeps its registers in registers.
+
+        The bars `everywhere` hold at every size, not only `at` one. `tiles` says how many bytes of shared
+        memory the kata's tiles need; a kernel that takes no more gets a mark.
+        """
         self.need("compiles", "safe", "result")
         if self.on == "gpu":
             raise NotGraded("not graded: on=gpu leaves the simulator out")
@@ -113,14 +124,32 @@ class Grade:
                 f"{self.place()} spills: on {self.compiled.arch}, {many:,} bytes of what should stay in "
                 "registers go to local memory and back; a thread should need fewer values at once",
             )
-        report = self.simulated(at).report
-        assert report is not None, "a simulated launch has a report"
-        flop = f"{intensity(report):.2g} FLOP/B requested"
+        figures = self.judged(at, bars)
+        for size in self.sizes:
+            self.judged(size, everywhere)
+        figures.append(self.intensity(at))
+        if tiles:
+            more = self.resources.shared - tiles(**self.compiled.constants)
+            figures.append(
+                f"{more:,} bytes of extra shared memory" if more > 0 else "* no extra shared memory"
+            )
+        return ", ".join(figures)
+
+    def judged(self, size: Size, bars: Sequence[Bar]) -> list[str]:
+        """The figures of these bars at one size."""
         try:
-            figures = [bar.judge(report, at, self.compiled.constants) for bar in bars]
+            return [bar.judge(self.report(size), size, self.compiled.constants) for bar in bars]
         except Missed as missed:
-            raise Failure("traffic", f"{self.place(missed.line)} {missed} ({flop})", [missed.line]) from None
-        return ", ".join([*figures, flop])
+            what = f"{self.place(missed.line)} {missed} ({self.intensity(size)})"
+            raise Failure("traffic", what, [missed.line], missed.details) from None
+
+    def intensity(self, size: Size) -> str:
+        return f"{intensity(self.report(size)):.2g} FLOP/B requested"
+
+    def report(self, size: Size) -> Report:
+        report = self.simulated(size).report
+        assert report is not None, "a simulated launch has a report"
+        return report
 
     @point
     def speed(self, contest: Contest) -> str:

@@ -65,6 +65,7 @@ class Task:
     owner: Callable[[tuple[int, ...], tuple[int, ...]], str | None] = (
         nobody  # (index, block) -> whose element
     )
+    stub_works: bool = False  # whether the stub runs and is right, and so is graded in full
     mistakes: Callable[..., dict[str, Array]] = no_mistakes  # (**inputs, **constants) -> name: what it yields
 
     @property

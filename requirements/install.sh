@@ -48,7 +48,7 @@ for group; do
     case $group in
         run) echo "Installing CuPy, the CUDA compiler and pytest in .venv, once: 630 MB, about a minute." ;;
         gpu) echo "Installing cuBLAS in .venv, once, to time kernels against: 800 MB, about a minute." ;;
-        check) echo "Installing ruff and mypy in .venv, once: 90 MB, some seconds." ;;
+        check) echo "Installing ruff, mypy and pytest-xdist in .venv, once: 90 MB, some seconds." ;;
     esac
     "$python" -m pip install --quiet --disable-pip-version-check --requirement "requirements/$group.txt" ||
         stop "The installation has not finished, see above; the next make continues it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from .translate import Site
 
@@ -33,8 +33,10 @@ class Access:
     """What the accesses of one source line cost: `op` is load, store or atomic; `bits` one lane's whole
     access.
 
-    Requests are warp instructions with an active lane. Sectors are 32-byte pieces (global and local memory);
-    wavefronts and conflicts belong to shared memory. `bytes` is what the active lanes asked for.
+    Requests are warp instructions with an active lane. Sectors are 32-byte pieces (global and local
+    memory); wavefronts and conflicts belong to shared memory. `bytes` is what the active lanes asked for.
+    `worst` are the byte addresses of the 32 lanes (None: inactive) in the request with the most conflicts,
+    if there was a conflict.
     """
 
     line: int
@@ -46,6 +48,7 @@ class Access:
     wavefronts: int
     conflicts: int
     bytes: int
+    worst: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +73,17 @@ class Counts:
     wavefronts: int = 0
     conflicts: int = 0
     bytes: int = 0
+    worst_conflicts: int = 0  # of one request
+    worst: tuple[int | None, ...] = ()
 
     def add(self, other: Counts) -> None:
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        self.requests += other.requests
+        self.sectors += other.sectors
+        self.wavefronts += other.wavefronts
+        self.conflicts += other.conflicts
+        self.bytes += other.bytes
+        if other.worst_conflicts > self.worst_conflicts:
+            self.worst_conflicts, self.worst = other.worst_conflicts, other.worst
 
 
 class Log:
@@ -99,10 +109,12 @@ class Log:
             self.findings.append(Finding(kind, line, message, other_line))
 
     def in_order(self) -> list[Finding]:
-        """The findings as they came, but races inside a warp after those between warps: the latter need
-        more.
+        """Causes first: a barrier that not all reach makes races, and a race between warps needs more than
+        one inside a warp. Otherwise as they came.
         """
-        return sorted(self.findings, key=lambda finding: IN_WARP in finding.message)
+        return sorted(
+            self.findings, key=lambda finding: (finding.kind != "barrier", IN_WARP in finding.message)
+        )
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -167,7 +179,7 @@ def report(log: Log, sites: list[Site], counts: dict[int, Counts], fma: int, ins
             key = site.line, site.op, "global" if site.space == "generic" else site.space, site.bits
             table.setdefault(key, Counts()).add(counts[site.number])
     accesses = [
-        Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes)
+        Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes, c.worst)
         for key, c in sorted(table.items())
     ]
     return Report(log.in_order(), accesses, fma, instructions, log.notes)

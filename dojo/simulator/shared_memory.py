@@ -130,6 +130,11 @@ class SharedMemory:
         wavefronts, ideal = traffic.shared_wavefronts(rows, active, site.bits, site.op != "load")
         used, least = int(wavefronts.sum()) * times, int(ideal.sum()) * times
         counts = Counts(int(active.any(axis=1).sum()) * times, 0, used, used - least, lanes.count * width)
+        if used > least:
+            conflicts = wavefronts - ideal
+            k = int(conflicts.argmax())
+            counts.worst_conflicts = int(conflicts[k])
+            counts.worst = tuple(int(a) if on else None for a, on in zip(rows[k], active[k], strict=True))
         alike = lanes.flat is None and lanes.columns is None and (address.ndim < 2 or address.shape[1] == 1)
         if alike and site.op != "atomic":
             thread = lanes.thread[:, 0]

@@ -3,7 +3,7 @@
 import pytest
 from grading import MODULES
 
-from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, intensity
+from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, banks, intensity
 from dojo.simulator import Access, Report
 
 
@@ -78,3 +78,19 @@ def test_intensity_counts_two_for_an_fma_and_global_bytes_only():
     )
     assert intensity(table) == 0.25
     assert intensity(report()) == 0
+
+
+def test_the_picture_shows_what_the_worst_bank_must_serve():
+    column = access(9, space="shared", conflicts=31, worst=tuple(128 * n for n in range(32)))
+    assert banks(column) == [
+        "bank   0       8       16      24     31",
+        "words  #...............................   (# is 10 or more)",
+        "bank 0 serves 32 words in turn, to lanes 0, 1, 2, 3, ... 31",
+    ]
+
+
+def test_the_picture_of_a_wide_access_is_of_the_group_that_costs_most():
+    rows = tuple(None if n < 8 else 16 * n if n < 16 else 128 * n for n in range(32))  # of 16 bytes
+    picture = banks(access(9, space="shared", bits=128, conflicts=14, worst=rows))
+    assert picture[1].startswith("words  8888....")
+    assert picture[2] == "bank 0 serves 8 words in turn, to lanes 16, 17, 18, 19, ... 23"

@@ -338,6 +338,7 @@ def test_the_table_of_pytest_benchmark_shows_device_times(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *plain, "--benchmark-json", "times.json", "test_speed.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTEST_XDIST_WORKER": ""},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     saved = {row["name"]: row for row in json.loads((tmp_path / "times.json").read_text())["benchmarks"]}

@@ -27,6 +27,9 @@ RIGHT = sorted((ROOT / "tests/right").glob("*.cu"))
 @pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)
 def test_an_untouched_stub_is_refused_in_one_line(kata):
     name, failure = first_failure(fresh(kata.stub))
+    if MODULES[kata.stem].TASK.stub_works:  # it is graded in full
+        assert name == "traffic"
+        return
     assert name == "compiles"
     assert str(failure).startswith("untouched: ")
     assert "\n" not in str(failure)

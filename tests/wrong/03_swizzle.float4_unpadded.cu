@@ -1,0 +1,30 @@
+// refused: traffic, line 21 or 22 or 23: 16 bytes a lane, but all rows still begin in bank 0
+
+constexpr int TILE = 32;
+
+extern "C" __global__ void __launch_bounds__(TILE * TILE)
+scores_swizzle(const float *Q, const float *K, float *S, int M, int N, int D)
+{
+    __shared__ __align__(16) float q_tile[TILE][TILE];
+    __shared__ __align__(16) float k_tile[TILE][TILE];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int Row = blockIdx.y * TILE + ty;
+    int Col = blockIdx.x * TILE + tx;
+    int key = blockIdx.x * TILE + ty;
+
+    float score = 0.0f;
+    for (int ph = 0; ph < (D + TILE - 1) / TILE; ++ph) {
+        int d = ph * TILE + tx;
+        q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
+        k_tile[ty][tx] = key < N && d < D ? K[key * D + d] : 0.0f;
+        __syncthreads();
+        for (int j = 0; j < TILE; j += 4) {
+            float4 q = *(const float4 *)&q_tile[ty][j];
+            float4 k = *(const float4 *)&k_tile[tx][j];
+            score += q.x * k.x + q.y * k.y + q.z * k.z + q.w * k.w;
+        }
+        __syncthreads();
+    }
+    if (Row < M && Col < N)
+        S[Row * N + Col] = score;
+}

@@ -17,7 +17,7 @@ import numpy as np
 
 from .findings import Access, Finding, Report
 from .machine import Machine
-from .memory import SLOT_BITS, Buffer
+from .memory import Buffer
 from .parse import BYTES, Parameter, Unsupported, Variable, parse
 from .shared_memory import plain_name
 from .translate import Program, build
@@ -53,7 +53,7 @@ def run(
     `TypeError` for arguments that do not fit the parameters and `ValueError` for an impossible grid or
     block.
     """
-    program = _program(ptx, kernel)
+    program = _program(ptx, kernel, frozenset(uninitialised))
     grid, block = _three(grid, "grid"), _three(block, "block")
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
@@ -70,27 +70,41 @@ def run(
     origins: dict[str, Buffer] = {}
     arrays: list[tuple[np.ndarray[Any, Any], Buffer]] = []
 
-    def new_buffer(name: str, content: np.ndarray[Any, Any], origin: str, known: bool) -> Buffer:
-        shadowed = origin in written or "?" in written
-        origins[origin] = Buffer(name, len(origins) + 1, content, grain, known, shadowed)
-        return origins[origin]
+    buffers: dict[int, Buffer] = {}
 
+    def new_buffer(name: str, content: np.ndarray[Any, Any], origin: str, known: bool) -> Buffer:
+        slot = len(buffers) + 1
+        shadowed = "?" in written or bool(written & {origin, *aliases.get(id(content), ())})
+        buffers[slot] = origins[origin] = Buffer(name, slot, content, grain, known, shadowed)
+        return buffers[slot]
+
+    aliases: dict[int, list[str]] = {}  # the parameters that one array is passed for
+    for argument, parameter in zip(args, expected, strict=True):
+        aliases.setdefault(id(argument), []).append(parameter.name)
+    for (
+        name,
+        variable,
+    ) in variables.items():  # before the arguments: their addresses are in the translated code
+        if variable.space in ("global", "const"):
+            content = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
+            buffer = new_buffer(plain_name(name), content, name, True)
+            buffer.itemsize = variable.align if variable.align in (1, 2, 4, 8) else 4
+            program.symbols[name] = buffer.base
     for n, (argument, parameter) in enumerate(zip(args, expected, strict=True)):
         name = parameters[n] if n < len(parameters) else f"argument {n}"
         if not isinstance(argument, np.ndarray):
             arguments[parameter.name] = _parameter_bytes(parameter, argument)
-        elif parameter.size != 8:
+            continue
+        if parameter.size != 8:
             raise TypeError(f"{name} is an array, but the kernel takes a .{parameter.type} there")
-        else:
-            buffer = new_buffer(name, argument, parameter.name, n not in uninitialised)
-            arguments[parameter.name] = buffer.base.to_bytes(8, "little")
-            arrays.append((argument, buffer))
-    for name, variable in variables.items():
-        if variable.space in ("global", "const"):
-            content = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
-            buffer = new_buffer(plain_name(name), content, name, True)
-            buffer.itemsize = min(4, max(1, variable.size))
-            program.symbols[name] = buffer.base
+        same = next((found for array, found in arrays if array is argument), None)
+        if same is None:
+            if any(np.may_share_memory(array, argument) for array, _ in arrays):
+                raise ValueError(f"{name} overlaps another argument: pass the whole array twice, or a copy")
+            same = new_buffer(name, argument, parameter.name, n not in uninitialised)
+            arrays.append((argument, same))
+        origins[parameter.name] = same
+        arguments[parameter.name] = same.base.to_bytes(8, "little")
     static, local = _layout(variables.values(), program.symbols)
     shared = static + shared_bytes
     extents = {
@@ -98,7 +112,6 @@ def run(
         for v in variables.values()
         if v.space == "shared"
     }
-    buffers = {buffer.base >> SLOT_BITS: buffer for buffer in origins.values()}
     machine = Machine(
         program,
         grid,
@@ -128,8 +141,9 @@ def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
 
 
 @lru_cache(maxsize=32)
-def _program(ptx: str, kernel: str) -> Program:
-    return build(parse(ptx, kernel))
+def _program(ptx: str, kernel: str, uninitialised: frozenset[int]) -> Program:
+    parsed = parse(ptx, kernel)
+    return build(parsed, frozenset(p.name for n, p in enumerate(parsed.parameters) if n in uninitialised))
 
 
 def _layout(variables: Collection[Variable], symbols: dict[str, int]) -> tuple[int, int]:

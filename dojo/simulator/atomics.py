@@ -2,67 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
+FEW = 8  # so many lanes at one place are served turn by turn, more place by place
+
+_COMBINE: dict[str, Any] = {
+    "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
-    "exch": lambda a, b: b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
 }
 
 
 def update(view: Any, index: Any, what: str, values: list[Any]) -> Any:
     """`view[index]` combined with `values` one lane after the other; returns the old values.
 
-    Lanes that meet in one place take turns: turn k is every place's k-th lane. `what` is add, min, max,
-    exch, cas (values: compare, new), and, or, xor, inc or dec (values: the bound to wrap at).
+    `what` is add, min, max, exch, cas (values: compare, new), and, or, xor, inc or dec (values: the bound to
+    wrap at). Lanes that meet in one place take turns in their order.
     """
-    if what == "add" and view.dtype.kind in "iu":
-        return _add(view, index, values[0])
-    one = view.dtype.type(1)
     old = np.empty(len(index), view.dtype)
-    order, turn = _turns(index)
-    for k in range(int(turn.max()) + 1):
-        lanes = order[turn == k]
-        place = index[lanes]
-        found = view[place]
-        old[lanes] = found
-        b = values[0][lanes]
-        if what == "cas":
-            view[place] = np.where(found == b, values[1][lanes], found)
-        elif what == "inc":
-            view[place] = np.where(found >= b, view.dtype.type(0), found + one)
-        elif what == "dec":
-            view[place] = np.where((found == 0) | (found > b), b, found - one)
-        else:
-            view[place] = _COMBINE[what](found, b)
-    return old
-
-
-def _turns(index: Any) -> tuple[Any, Any]:
-    """Lanes sorted by place, and for each of them how many lanes before it have the same place."""
     order = np.argsort(index, kind="stable")
     place = index[order]
     start = np.flatnonzero(np.r_[True, place[1:] != place[:-1]])
-    return order, np.arange(len(index)) - np.repeat(start, np.diff(np.r_[start, len(index)]))
-
-
-def _add(view: Any, index: Any, values: Any) -> Any:
-    """Integer addition wraps, so the turns of a place are one running sum."""
-    order, turn = _turns(index)
-    place, value = index[order], values[order]
-    total = np.cumsum(value, dtype=view.dtype)
-    before = total - value  # of all lanes sorted before this one ...
-    before -= before[np.arange(len(order)) - turn]  # ... in its own place only
-    old = np.empty(len(index), view.dtype)
-    old[order] = view[place] + before
-    last = np.r_[place[1:] != place[:-1], True]
-    view[place[last]] = (old[order] + value)[last]
+    size = np.diff(np.r_[start, len(index)])
+    if size.max() <= FEW:  # the k-th lanes of all places at once
+        for k in range(int(size.max())):
+            lanes = order[start[size > k] + k]
+            old[lanes], view[index[lanes]] = _step(what, view[index[lanes]], [v[lanes] for v in values])
+        return old
+    for first, count in zip(start.tolist(), size.tolist(), strict=True):
+        lanes = order[first : first + count]
+        old[lanes], view[place[first]] = _chain(what, view[place[first]], [v[lanes] for v in values])
     return old
+
+
+def _step(what: str, found: Any, values: list[Any]) -> tuple[Any, Any]:
+    """What one lane finds at each place, and what it leaves there."""
+    b, one, zero = values[0], found.dtype.type(1), found.dtype.type(0)
+    if what == "exch":
+        return found, b
+    if what == "cas":
+        return found, np.where(found == b, values[1], found)
+    if what == "inc":
+        return found, np.where(found >= b, zero, found + one)
+    if what == "dec":
+        return found, np.where((found == zero) | (found > b), b, found - one)
+    return found, _COMBINE[what](found, b)
+
+
+def _chain(what: str, found: Any, values: list[Any]) -> tuple[Any, Any]:
+    """What all lanes find at one place, one after the other, and what the last one leaves."""
+    b = values[0]
+    if what in _COMBINE:  # sums in the order of the lanes, rounded at each
+        seen = _COMBINE[what].accumulate(np.r_[found, b].astype(b.dtype))
+        return seen[:-1], seen[-1]
+    if what == "exch":
+        return np.r_[found, b[:-1]], b[-1]
+    state, seen_list = found.item(), []
+    compare, new = b.tolist(), values[-1].tolist()
+    for n in range(len(b)):
+        seen_list.append(state)
+        if what == "cas":
+            state = new[n] if state == compare[n] else state
+        elif what == "inc":
+            state = 0 if state >= compare[n] else state + 1
+        else:
+            state = compare[n] if state == 0 or state > compare[n] else state - 1
+    return np.array(seen_list, b.dtype), state

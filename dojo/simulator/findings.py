@@ -62,6 +62,7 @@ class Report:
     fma: int
     instructions: int
     notes: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -99,6 +100,8 @@ class Log:
         self.first_block, self.blocks = 0, 1
         self.findings: list[Finding] = []
         self.notes: list[str] = []
+        self.output: list[str] = []
+        self.pending: dict[int, str] = {}  # by line: reads of what nobody wrote, not used so far
         self._seen: set[tuple[str, ...]] = set()
 
     def add(self, kind: str, line: int, message: str, other_line: int = 0, order: str = "") -> None:
@@ -115,6 +118,19 @@ class Log:
         return sorted(
             self.findings, key=lambda finding: (finding.kind != "barrier", IN_WARP in finding.message)
         )
+
+    def unset_read(self, line: int, message: str) -> None:
+        """A read of what nobody wrote: a finding once the value is used (the compiler may read too early)."""
+        if ("uninitialised", str(line), "0", "") not in self._seen:
+            self.pending.setdefault(line, message)
+
+    def unset_used(self, line: int, message: str) -> None:
+        """A value that nobody set decides something: told by the reads that it can come from, if there are
+        any.
+        """
+        for read, text in self.pending.items() or [(line, message)]:
+            self.add("uninitialised", read, text)
+        self.pending.clear()
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -182,4 +198,4 @@ def report(log: Log, sites: list[Site], counts: dict[int, Counts], fma: int, ins
         Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes, c.worst)
         for key, c in sorted(table.items())
     ]
-    return Report(log.in_order(), accesses, fma, instructions, log.notes)
+    return Report(log.in_order(), accesses, fma, instructions, log.notes, log.output)

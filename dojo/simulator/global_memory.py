@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from . import traffic
 from .findings import VERB, Counts, Log
 from .lanes import Lanes
-from .memory import ONES, SLOT_BITS, Buffer, merge
+from .memory import ONES, SLOT_BITS, Buffer, exempt, merge
 from .numerics import I64, U64, UNSIGNED
 from .order import Order
 from .translate import Site
@@ -41,7 +41,11 @@ class GlobalMemory:
     ) -> None:
         self.buffers, self.origins, self.log, self.counts, self.sites = buffers, origins, log, counts, sites
         self.judges_blocks = judges_blocks
+        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
         self.order: Order
+        for buffer in buffers.values():
+            if buffer.shadow is not None:
+                buffer.shadow.group = log.threads
 
     def access(
         self,
@@ -73,10 +77,10 @@ class GlobalMemory:
             view = buffer.data.view(UNSIGNED[site.element])
             return [atomic(view, lanes.spread(at) // site.element, None).reshape(lanes.shape)]
         if values is None:
+            self.unset = np.False_
             self._judge(site, buffer, at, lanes, None)
             return buffer.read(at, site.element, site.count)
         contents = tuple(lanes.spread(value) for value in values)
-        buffer.write(lanes.spread(at), site.element, contents)
         self._judge(site, buffer, at, lanes, contents)
         return None
 
@@ -109,7 +113,9 @@ class GlobalMemory:
         def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
             return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
 
-        return merge(site, lanes, parts, values, atomic, serve)
+        found = merge(site, lanes, parts, values, atomic, serve)
+        self.unset = np.False_
+        return found
 
     def _report_outside(self, site: Site, number: int, address: int, origin: str) -> None:
         """Names the buffer that the address was made from, if that is known, and the element that it would
@@ -146,34 +152,56 @@ class GlobalMemory:
         counts.sectors += int(traffic.global_sectors(rows, active, site.bits).sum()) * times
 
     def _judge(self, site: Site, buffer: Buffer, at: Array, lanes: Lanes, contents: Any) -> None:
-        """Was it written, and who else touched it with no barrier between?"""
+        """Was it written, and who else touched it with no barrier between? Then stores what a store
+        writes.
+        """
         shadow = buffer.shadow
-        if shadow is None and buffer.written is None:
+        if shadow is None and buffer.written is None and contents is None:
             return
         offset = lanes.spread(at)
         column, thread = lanes.numbers % lanes.blocks, lanes.numbers // lanes.blocks
         in_grid = (column + self.log.first_block) * lanes.threads + thread
-        for n in range(max(1, site.element * site.count // buffer.grain)):
-            place = offset // buffer.grain + n
+        ordered = self._ordered(thread, column, lanes.threads)
+        exempt = self._exempt(site)
+
+        def unchanged() -> Any:
+            stored = buffer.read(offset, site.element, site.count)
+            return np.all([have == want for have, want in zip(stored, contents, strict=True)], axis=0)
+
+        places = [
+            offset // buffer.grain + n for n in range(max(1, site.element * site.count // buffer.grain))
+        ]
+        clashes = []
+        for place in places:
             if buffer.written is not None:
                 self._judge_written(site, buffer, place, offset, lanes)
             if shadow is None:
                 continue
-            ordered = self._ordered(thread, column, lanes.threads)
             if site.op == "load":
-                conflicts, beside = shadow.read(place, in_grid, site.number, self.order.now, ordered), None
+                conflicts = shadow.read(place, in_grid, site.number, self.order.now, ordered, exempt)
             else:
-                atomics = self._atomic_sites() if site.op == "atomic" else None
                 conflicts, beside = shadow.write(
-                    place, in_grid, site.number, self.order.now, ordered, atomics
+                    place,
+                    in_grid,
+                    site.number,
+                    self.order.now,
+                    ordered,
+                    atomic=site.op == "atomic",
+                    exempt=exempt,
+                    unchanged=unchanged if contents is not None else None,
                 )
+                if len(beside) and contents is not None:
+                    clashes.append((place, beside))
             for conflict in conflicts:
                 k, other = int(conflict.positions[0]), self.sites[int(conflict.sites[0])]
                 if not self.log.has_race(site, other, conflict.kind):
                     name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
                     self._report_race(site, other, conflict.kind, lanes, k, int(conflict.threads[0]), name)
-            if beside is not None and len(beside) and contents is not None:
-                self._judge_clash(site, buffer, offset, lanes, contents, beside, shadow.writer.thread[place])
+        if contents is not None:
+            buffer.write(offset, site.element, contents)
+        for place, beside in clashes:
+            assert shadow is not None
+            self._judge_clash(site, buffer, offset, lanes, contents, beside, shadow.writer.thread[place])
 
     def _judge_written(self, site: Site, buffer: Buffer, place: Any, offset: Any, lanes: Lanes) -> None:
         assert buffer.written is not None
@@ -183,9 +211,12 @@ class GlobalMemory:
                 k = int(np.flatnonzero(fresh)[0])
                 name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
                 who = self.log.place(int(lanes.numbers[k]))
-                self.log.add(
-                    "uninitialised", site.line, f"{who} {VERB[site.op]} {name}, which was never written"
-                )
+                text = f"{who} {VERB[site.op]} {name}, which was never written"
+                if site.op == "load":
+                    self.log.unset_read(site.line, text)
+                    self.unset = self.unset | fresh.reshape(lanes.shape)
+                else:
+                    self.log.add("uninitialised", site.line, text)
         if site.op != "load":
             buffer.written[place] = True
 
@@ -206,8 +237,8 @@ class GlobalMemory:
 
         return ordered
 
-    def _atomic_sites(self) -> NDArray[np.bool_]:
-        return np.array([site.op == "atomic" for site in self.sites])
+    def _exempt(self, site: Site) -> NDArray[np.bool_] | None:
+        return exempt(self.sites, site)
 
     def _report_race(
         self, site: Site, other: Site, order: str, lanes: Lanes, k: int, earlier: int, name: str

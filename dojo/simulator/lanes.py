@@ -105,7 +105,7 @@ class Lanes:
 
     def put(self, whole: Array | None, part: Array) -> Array:
         """A register of all lanes, with these lanes' values replaced by `part`."""
-        if self.full:
+        if self.full or part is whole:
             return part
         if whole is None:
             whole = np.zeros((), part.dtype)
@@ -117,7 +117,9 @@ class Lanes:
             # stays the same for all blocks (or threads) if every block (thread) takes part alike
             tall = self.rows is not None or rows != 1 or old[0] != 1
             wide = self.columns is not None or columns != 1 or old[1] != 1
-            new = np.array(np.broadcast_to(whole, (self.threads if tall else 1, self.blocks if wide else 1)))
+            new = np.array(
+                np.broadcast_to(whole, (self.threads if tall else 1, self.blocks if wide else 1)), order="C"
+            )
             row_index: Any = slice(None) if self.rows is None else self.rows
             if self.columns is None:
                 new[row_index] = part
@@ -126,7 +128,7 @@ class Lanes:
             else:
                 new[np.ix_(self.rows, self.columns)] = part
             return new
-        new = np.array(np.broadcast_to(whole, (self.threads, self.blocks)))
+        new = np.array(np.broadcast_to(whole, (self.threads, self.blocks)), order="C")
         new.reshape(-1)[self.flat] = part
         return new
 

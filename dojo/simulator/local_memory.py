@@ -16,6 +16,7 @@ from .findings import VERB, Counts, Log
 from .lanes import Lanes
 from .memory import Words, merge
 from .numerics import I64, U64
+from .parse import Unsupported
 from .translate import Site
 
 Array = Any
@@ -28,11 +29,21 @@ class LocalMemory:
         self.size, self.log, self.counts = size, log, counts
         self.words = Words(size, lanes if size else 1)
         self.written = np.zeros((size, lanes), bool)
+        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
 
     def access(
-        self, site: Site, lanes: Lanes, base: Array, offset: int, values: tuple[Array, ...] | None
-    ) -> Any:
+        self,
+        site: Site,
+        lanes: Lanes,
+        base: Array,
+        offset: int,
+        origin: str,
+        values: tuple[Array, ...] | None,
+        atomic: Any = None,
+    ) -> list[Array] | None:
         """As `GlobalMemory.access`, without atomics."""
+        if atomic is not None:
+            raise Unsupported("an atomic on local memory", site.line)
         address = base.view(I64) + offset
         width = site.element * site.count
         at, lane = lanes.spread(address), lanes.numbers
@@ -47,7 +58,7 @@ class LocalMemory:
             )
 
             def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
-                return self.access(site, some, at[good].view(U64), 0, part)
+                return self.access(site, some, at[good].view(U64), 0, origin, part)
 
             return merge(site, lanes, [~bad], values, None, serve)
         self._count(site, lanes, address)
@@ -56,14 +67,12 @@ class LocalMemory:
                 self.written[at + n, lane] = True
             self.words.write(at, lane, site.element, [lanes.spread(value) for value in values])
             return None
-        fresh = ~self.written[at, lane]
+        fresh = ~np.all([self.written[at + n, lane] for n in range(width)], axis=0)
+        self.unset = fresh.reshape(lanes.shape) if fresh.any() else np.False_
         if fresh.any():
             k = int(np.flatnonzero(fresh)[0])
-            self.log.add(
-                "uninitialised",
-                site.line,
-                f"{self.log.place(int(lane[k]))} reads an element of a local array that it never wrote",
-            )
+            who = self.log.place(int(lane[k]))
+            self.log.unset_read(site.line, f"{who} reads an element of a local array that it never wrote")
         found = self.words.read(at, lane, site.element, site.count)
         return [value.reshape(lanes.shape) for value in found]
 

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import atomics
+from . import atomics, printf, warp
+from .async_copy import AsyncCopies
 from .findings import Counts, Log, Report, report
 from .global_memory import GlobalMemory
 from .lanes import Lanes, union
 from .local_memory import LocalMemory
-from .memory import Buffer
+from .memory import SLOT_BITS, Buffer
 from .numerics import I64, U32, U64, UNSIGNED
 from .order import Order
-from .parse import BYTES, Unsupported
+from .parse import BYTES, Negated, Register, Unsupported
 from .shared_memory import SharedMemory
 from .specials import SPECIALS
 from .translate import LOCAL_WINDOW, SHARED_WINDOW, Block, Program, Site
@@ -32,8 +33,13 @@ CHUNK_LANES = 65_536
 CHUNK_SHARED = 64 << 20  # bytes of shared memory simulated at a time
 CHUNK_LOCAL = 256 << 20
 LEAST_LANES = 256  # the budget counts a step of fewer lanes as one of so many: it takes as long
+PATIENCE = 1024  # steps of one set of lanes before another that waits has its turn
+TURN = 256  # steps of such a turn
+ALIVE = -2
+VOTES = ("popc", "and", "or")
 EVERY_LANE = 0xFFFFFFFF
-CALLS = {"barrier": "__syncthreads()", "warp_barrier": "__syncwarp()", "shuffle": "the shuffle"}
+MAX_PRINTED = 64  # lines of printf in a launch
+CALLS = {"barrier": "__syncthreads()", "warp_barrier": "__syncwarp()", "collective": "the warp function"}
 
 
 class Stop(Exception):
@@ -76,6 +82,7 @@ class Machine:
             buffers, origins, self.log, self.counts, program.sites, not program.uses_fence
         )
         self.now = 0
+        self.unset: Array = np.False_
 
     def run(self) -> Report:
         """Every chunk of blocks in turn."""
@@ -110,6 +117,7 @@ class Machine:
             self.order,
             self.element,
         )
+        self.copies: AsyncCopies | None = None
         self.local = LocalMemory(self.local_size, self.threads * blocks, self.log, self.counts)
         self.alive = np.full(blocks, self.threads)
         self.registers: list[Array] = [None] * self.program.size
@@ -125,14 +133,29 @@ class Machine:
         self.parked: dict[int, list[Lanes]] = {}  # at __syncthreads(), by basic block
         self.held: dict[
             int, list[Lanes]
-        ] = {}  # before a __syncwarp() or shuffle whose partners have not come
-        while self.waiting or self.parked or self.held:
-            if not self.waiting:
+        ] = {}  # before a __syncwarp() or warp function whose partners have not come
+        self.ready: list[tuple[int, Lanes]] = []  # complete at a warp function where others are held
+        self.ended_at = np.full(self.threads * blocks, ALIVE)  # the basic block that each thread ended after
+        self.steps = self.turn_since = self.turn = 0
+        while self.ready or self.waiting or self.parked or self.held:
+            if self.ready:
+                self.follow(*self.ready.pop())
+            elif not self.waiting:
                 self.meet()
-                continue
-            number = min(self.waiting)
-            self.follow(number, union(self.waiting.pop(number) + self.held.pop(number, [])))
+            else:
+                number = self.next()
+                self.follow(number, union(self.waiting.pop(number) + self.held.pop(number, [])))
         self.now = self.order.now
+
+    def next(self) -> int:
+        """The lowest basic block where lanes wait. After PATIENCE steps another one has its turn: lanes that
+        spin must not keep away the lane that they wait for.
+        """
+        if self.steps - self.turn_since < PATIENCE:
+            return min(self.waiting)
+        self.turn_since = self.steps
+        self.turn = min((n for n in self.waiting if n > self.turn), default=min(self.waiting))
+        return self.turn
 
     def follow(self, number: int, lanes: Lanes) -> None:
         """Runs `lanes` from basic block `number` on, until they part, meet others, or wait."""
@@ -140,37 +163,59 @@ class Machine:
         fetched: set[int] = set()
         dirty: set[int] = set()
         self.lanes = lanes
+        begun = self.steps
         while True:
             block = self.program.blocks[number]
             if not lanes.full:
                 for slot in block.reads - fetched:
                     mine[slot] = lanes.take(self.registers[slot])
-                fetched |= block.reads | block.writes
-                dirty |= block.writes
+                fetched |= block.reads
             answer = (block.function or self.program.code(number))(mine, self)
+            going = self.end(block, lanes, mine, answer)
+            if going is None:  # to be executed again, with others or without
+                self.put_back(lanes, mine, dirty & block.live_in)
+                return
+            fetched |= block.writes
+            dirty |= block.writes
+            self.steps += 1
             self.instructions += lanes.count * block.counted
             self.fma += lanes.count * block.fmas
             self.spent += max(lanes.count, LEAST_LANES) * block.counted
             if self.spent > self.budget:
                 self.out_of_budget(block, lanes)
-            going = self.end(block, lanes, mine, answer)
-            if len(going) == 1 and going[0][1] is lanes:
+            if len(going) == 1 and going[0][1] is lanes and self.may_go_on(going[0][0], begun):
                 number = going[0][0]
-                if (
-                    number >= 0
-                    and number not in self.held
-                    and not (self.waiting and min(self.waiting) <= number)
-                ):
-                    continue
-            if not lanes.full:
-                for slot in dirty & block.live_out:
-                    self.registers[slot] = lanes.put(self.registers[slot], mine[slot])
+                continue
+            self.put_back(lanes, mine, dirty & block.live_out)
             for target, some in going:
-                self.put(target, some)
+                self.put(target, some, block.number)
             return
 
-    def end(self, block: Block, lanes: Lanes, mine: list[Array], answer: Any) -> list[tuple[int, Lanes]]:
-        """Where the lanes go from the end of a basic block: (basic block, lanes); -1 is the kernel's end."""
+    def may_go_on(self, number: int, begun: int) -> bool:
+        """Whether lanes that stay together may run basic block `number` before any others run."""
+        if (
+            number < 0
+            or self.program.blocks[number].ends_only
+            or number in self.held
+            or number in self.waiting
+        ):
+            return False
+        if not self.waiting:
+            return True
+        favoured = self.steps - self.turn_since < TURN and begun >= self.turn_since and self.turn > 0
+        return favoured or (number < min(self.waiting) and self.steps - self.turn_since < PATIENCE)
+
+    def put_back(self, lanes: Lanes, mine: list[Array], slots: Collection[int]) -> None:
+        if not lanes.full:
+            for slot in slots:
+                self.registers[slot] = lanes.put(self.registers[slot], mine[slot])
+
+    def end(
+        self, block: Block, lanes: Lanes, mine: list[Array], answer: Any
+    ) -> list[tuple[int, Lanes]] | None:
+        """Where the lanes go from the end of a basic block: (basic block, lanes); -1 is the kernel's end.
+        None: the block must be executed again.
+        """
         if block.kind == "go":
             return [(block.next, lanes)]
         if block.kind == "branch":
@@ -193,28 +238,35 @@ class Machine:
                 raise Unsupported(last.opcode, last.line, f"a barrier for {answer} of {self.threads} threads")
             if lanes.full:
                 self.release(None)
+                self.count_votes(block, lanes)
                 return [(block.next, lanes)]
             self.parked.setdefault(block.number, []).append(lanes)
             return []
-        mask = answer if block.kind == "warp_barrier" else answer[4]
+        mask = answer if block.kind == "warp_barrier" else answer[2]
         late = self.late(block, lanes, mask)
-        if late is not None:  # executed again: now by those whose partners are here, later by the others
+        if late is not None:
             self.held.setdefault(block.number, []).append(lanes.only(late))
             if not late.all():
-                held = self.held.pop(block.number)
-                self.follow(block.number, lanes.only(~late))
-                self.held.setdefault(block.number, []).extend(held)
-            return []
+                self.ready.append((block.number, lanes.only(~late)))
+            return None
         if block.kind == "warp_barrier":
             self.order.syncwarp(lanes, mask)
         else:
-            self.shuffle(block, lanes, mine, answer)
+            self.collective(block, lanes, mine, answer)
         return [(block.next, lanes)]
 
-    def put(self, number: int, lanes: Lanes) -> None:
-        if number >= 0:
+    def put(self, number: int, lanes: Lanes, source: int) -> None:
+        """Lanes wait to run basic block `number`, coming from `source`; if it does nothing but end, they
+        end.
+        """
+        if number >= 0 and not self.program.blocks[number].ends_only:
             self.waiting.setdefault(number, []).append(lanes)
-        elif lanes.flat is None:
+            return
+        if number >= 0:
+            self.instructions += lanes.count
+        if self.program.uses_warps:
+            self.ended_at[lanes.numbers] = source
+        if lanes.flat is None:
             self.alive[lanes.block[0]] -= len(lanes.thread)
         else:
             self.alive -= np.bincount(lanes.block, minlength=self.blocks)
@@ -225,6 +277,24 @@ class Machine:
         """All threads of these blocks of the chunk (None: of all) have met."""
         self.order.syncthreads(slice(None) if columns is None else columns)
         self.shared.barrier(columns)
+
+    def count_votes(self, block: Block, lanes: Lanes) -> None:
+        """bar.red: how many (.popc) threads of each block, whether all (.and) or any (.or), hold a predicate."""
+        i = block.instructions[-1]
+        if "red" not in i.parts:
+            return
+        to, vote = i.operands[0], i.operands[-1]
+        negated = isinstance(vote, Negated)
+        register = vote.register if isinstance(vote, Negated) else vote
+        assert isinstance(to, Register) and isinstance(register, Register)
+        held = lanes.spread(lanes.take(self.registers[self.program.slots[register.name]])) ^ negated
+        column = lanes.numbers % self.blocks
+        yes, of = (np.bincount(column, weights, self.blocks) for weights in (held, np.ones(lanes.count)))
+        result = {"popc": yes.astype(U32), "and": yes == of, "or": yes > 0}[
+            next(p for p in i.parts if p in VOTES)
+        ]
+        slot = self.program.slots[to.name]
+        self.registers[slot] = lanes.put(self.registers[slot], result[column].reshape(lanes.shape))
 
     def meet(self) -> None:
         """Nobody can run: lets go every block whose live lanes all wait at one barrier. If there is none,
@@ -238,7 +308,8 @@ class Machine:
             if complete.any():
                 gone, rest = lanes.where(lanes.take(complete[None, :]))
                 assert gone is not None
-                self.put(self.program.blocks[number].next, gone)
+                self.count_votes(self.program.blocks[number], gone)
+                self.put(self.program.blocks[number].next, gone, number)
                 self.parked.pop(number)
                 if rest is not None:
                     self.parked[number] = [rest]
@@ -279,9 +350,10 @@ class Machine:
         return first if len(threads) == 1 else f"{first} and {len(threads) - 1} more"
 
     def out_of_budget(self, block: Block, lanes: Lanes) -> None:
-        each = self.instructions // (self.threads * (self.first_block + self.blocks))
         who = self.log.place(int(lanes.numbers[0]))
-        text = f"{who} is still running after {each:,} instructions a thread: does this loop end?"
+        text = (
+            f"{who} still runs after {self.instructions:,} instructions of all threads: does this loop end?"
+        )
         self.log.add("timeout", block.instructions[-1].line, text)
         raise Stop
 
@@ -311,7 +383,10 @@ class Machine:
         exists = np.full(warps, EVERY_LANE, U32)
         if self.threads % 32:
             exists[-1] = (1 << self.threads % 32) - 1
-        misses = masks & exists[thread // 32] & ~present[warp] != 0
+        missing = masks & exists[thread // 32] & ~present[warp]
+        if missing.any():
+            missing &= ~self.ended_before(block, warps)[warp]
+        misses = missing != 0
         if not misses.any():
             return None
         incomplete = np.zeros(len(present), bool)
@@ -319,43 +394,79 @@ class Machine:
         late: NDArray[np.bool_] = incomplete[warp]
         return late
 
-    def shuffle(self, block: Block, lanes: Lanes, mine: list[Array], answer: Any) -> None:
-        """shfl.sync d|p, a, b, c: the source lane by the manual's formula; p says whether it was in range."""
-        mode, value, b, c, _ = answer
+    def ended_before(self, block: Block, warps: int) -> Array:
+        """The lanes of each warp that ended without going past this basic block: nobody waits for them. One
+        that did something after it, and then ended, has passed it by.
+        """
+        gone = np.flatnonzero((self.ended_at != ALIVE) & (self.ended_at <= block.number))
+        thread, column = gone // self.blocks, gone % self.blocks
+        found = np.zeros(self.blocks * warps, U32)
+        np.bitwise_or.at(found, column * warps + thread // 32, U32(1) << (thread % 32).astype(U32))
+        return found
+
+    def collective(self, block: Block, lanes: Lanes, mine: list[Array], answer: Any) -> None:
+        """shfl, vote, match, redux: the lanes of each warp as a row of 32, and back."""
+        name, mode, mask, *operands = answer
+        warps = -(-self.threads // 32)
         thread, column = lanes.numbers // self.blocks, lanes.numbers % self.blocks
-        lane = thread % 32
-        b, c = lanes.spread(b).astype(I64) & 31, lanes.spread(c).astype(I64)
-        segment, clamp = c >> 8 & 31, c & 31
-        bound = (lane & segment) | (clamp & ~segment)
-        source = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": lane & segment | b & ~segment}[
-            mode
-        ]
-        inside = source >= bound if mode == "up" else source <= bound
-        source = np.where(inside, source, lane)
-        size = -(-self.threads // 32) * 32 * self.blocks
-        whole, present = np.full(size, EVERY_LANE, U32), np.zeros(size, bool)
-        whole[lanes.numbers], present[lanes.numbers] = lanes.spread(value), True
-        wanted = (thread - lane + source) * self.blocks + column
-        absent = np.flatnonzero(~present[wanted])
-        shfl = block.instructions[-1]
-        if len(absent):
-            k = int(absent[0])
-            why = (
-                "does not exist" if thread[k] - lane[k] + source[k] >= self.threads else "does not take part"
+        place = column * warps * 32 + thread
+
+        def rows(value: Array) -> Array:
+            whole = np.zeros((self.blocks * warps, 32), np.asarray(value).dtype)
+            whole.reshape(-1)[place] = lanes.spread(value)
+            return whole
+
+        present, masks = rows(np.True_), rows(mask)
+        results: tuple[Array, ...]
+        unset: Array = None
+        if name == "shfl":
+            source, inside = warp.shuffle_source(mode, rows(operands[1]), rows(operands[2]))
+            there = np.take_along_axis(present, source, 1)
+            absent = np.flatnonzero(~there.reshape(-1)[place])
+            if len(absent):
+                self.report_absent(block, lanes, int(absent[0]), int(source.reshape(-1)[place[absent[0]]]))
+            values = np.where(present, rows(operands[0]), U32(EVERY_LANE))
+            results = np.take_along_axis(values, source, 1), inside
+            if len(absent) or operands[3] is not np.False_:
+                unset = ~there | np.take_along_axis(rows(operands[3]), source, 1)
+        elif name == "vote":
+            ballot = mode == "ballot"
+            results = (
+                warp.ballot(rows(operands[0]), masks, present)
+                if ballot
+                else warp.vote(mode, rows(operands[0]), masks, present),
             )
-            self.log.add(
-                "uninitialised",
-                shfl.line,
-                f"{self.log.place(int(lanes.numbers[k]))} takes a value from lane "
-                f"{int(source[k])} of its warp, which {why} in the shuffle",
-            )
-        to = shfl.operands[0]
-        for item, content in zip(getattr(to, "items", (to,)), (whole[wanted], inside), strict=False):
+        elif name == "match":
+            found = (warp.match_all if mode == "all" else warp.match_any)(rows(operands[0]), masks, present)
+            results = found if mode == "all" else (found,)
+        else:
+            results = (warp.reduce(mode, rows(operands[0]), masks, present),)
+        to = block.instructions[-1].operands[0]
+        for item, result in zip(getattr(to, "items", (to,)), results, strict=False):
             if item is not None:
                 slot = self.program.slots[item.name]
-                mine[slot] = content.reshape(lanes.shape)
+                mine[slot] = result.reshape(-1)[place].reshape(lanes.shape)
                 if slot in self.program.unset:
-                    mine[self.program.mask_of(slot)] = np.False_
+                    marks = unset is not None and result is results[0]
+                    mask = unset.reshape(-1)[place].reshape(lanes.shape) if marks else np.False_
+                    mine[self.program.mask_of(slot)] = mask
+
+    def report_absent(self, block: Block, lanes: Lanes, k: int, source: int) -> None:
+        number = int(lanes.numbers[k])
+        other = number // self.blocks // 32 * 32 + source
+        why = "does not exist" if other >= self.threads else "does not take part"
+        who = self.log.place(number)
+        text = f"{who} takes a value from lane {source} of its warp, which {why} in the shuffle"
+        self.log.unset_read(block.instructions[-1].line, text)
+
+    def active_mask(self) -> Array:
+        """activemask: the lanes of each warp that run together here."""
+        lanes = self.lanes
+        thread, column = lanes.numbers // self.blocks, lanes.numbers % self.blocks
+        row = column * -(-self.threads // 32) + thread // 32
+        found = np.zeros(self.blocks * -(-self.threads // 32), U32)
+        np.bitwise_or.at(found, row, U32(1) << (thread % 32).astype(U32))
+        return found[row].reshape(lanes.shape)
 
     # what translated blocks call
 
@@ -363,13 +474,50 @@ class Machine:
         return np.frombuffer(self.arguments[name], dtype, 1, offset)[0]
 
     def check_set(self, unset: Array, line: int) -> None:
+        """An unset value decides something: a branch, an address, what is stored."""
         if unset.any():
             k = int(np.flatnonzero(self.lanes.spread(unset))[0])
-            who = self.log.place(int(self.lanes.numbers[k]))
-            self.log.add("uninitialised", line, f"{who} uses a variable that was never set")
+            text = f"{self.log.place(int(self.lanes.numbers[k]))} uses a variable that was never set"
+            self.log.unset_used(self.program.unset_line or line, text)
+
+    def trap(self, line: int) -> None:
+        who = self.log.place(int(self.lanes.numbers[0]))
+        self.log.add("result", line, f"{who} stops the launch with a trap")
+
+    def assertion(self, message: Array, line: int) -> None:
+        text = self.string(int(self.lanes.spread(message)[0]))
+        self.log.add(
+            "result", line, f"{self.log.place(int(self.lanes.numbers[0]))} fails the assertion `{text}`"
+        )
+
+    def print(self, text: Array, values: Array) -> Array:
+        """printf: one line of output a lane, in the order of lanes; no more than MAX_PRINTED in a launch."""
+        places, texts = self.lanes.spread(values), self.lanes.spread(text)
+        order = np.argsort(
+            self.lanes.numbers % self.blocks * self.threads + self.lanes.numbers // self.blocks
+        )
+        for k in order[: MAX_PRINTED - len(self.log.output)]:
+            lane = int(self.lanes.numbers[k])
+            packed = self.local.words.column_bytes(lane, int(places[k]) - LOCAL_WINDOW)
+            line = printf.formatted(self.string(int(texts[k])), packed, self.string)
+            self.log.output.append(f"{self.log.place(lane)}: {line}")
+        return U32(0)
+
+    def string(self, address: int) -> str:
+        """The text at a generic address of a constant."""
+        buffer = self.globals.buffers.get(address >> SLOT_BITS)
+        if buffer is None:
+            return "?"
+        return (
+            bytes(buffer.data[address - buffer.base : buffer.size])
+            .partition(b"\0")[0]
+            .decode(errors="replace")
+        )
 
     def load(self, site: Site, base: Array, offset: int, origin: str) -> list[Array]:
-        """The elements at base + offset for every running lane, as unsigned arrays."""
+        """The elements at base + offset for every running lane, as unsigned arrays; `unset` tells where
+        nobody wrote them.
+        """
         found = self.access(site, base, offset, origin, None)
         assert found is not None
         return found
@@ -391,6 +539,45 @@ class Machine:
         assert found is not None
         return found[0].view(dtype)
 
+    def copy_async(
+        self,
+        load: Site,
+        store: Site,
+        to: tuple[Array, int, str],
+        source: tuple[Array, int, str],
+        size: Array | None,
+    ) -> None:
+        """cp.async [to], [source], bytes, size: of a lane with size 0 zeros are copied. No check until the
+        wait.
+        """
+        lanes = self.lanes
+        values: list[Array] | None
+        if size is None:
+            values = self.globals.access(load, lanes, *source, None)
+        else:
+            given = lanes.spread(size)
+            if ((given != 0) & (given != load.bits // 8)).any():
+                raise Unsupported("cp.async with a part of its size", load.line)
+            values = [np.zeros(lanes.shape, U32) for _ in range(load.count)]
+            some = np.flatnonzero(given != 0)
+            if len(some):
+                base = lanes.spread(source[0])[some]
+                found = self.globals.access(load, lanes.only(some), base, source[1], source[2], None)
+                for whole, part in zip(values, found or [], strict=True):
+                    whole.reshape(-1)[some] = part
+        assert values is not None
+        self.copies = self.copies or AsyncCopies(self.shared, self.threads * self.blocks)
+        self.shared.access(store, lanes, *to, tuple(values))
+        self.copies.start(lanes, to[0].view(I64) + to[1], store.bits // 8, store.number)
+
+    def commit_copies(self) -> None:
+        if self.copies:
+            self.copies.commit(self.lanes)
+
+    def wait_for_copies(self, latest: int | None) -> None:
+        if self.copies:
+            self.copies.wait(self.lanes, latest)
+
     def access(
         self, site: Site, base: Array, offset: int, origin: str, values: Any, atomic: Any = None
     ) -> list[Array] | None:
@@ -403,14 +590,10 @@ class Machine:
             window = int(windows[0]) << 60
             space = {SHARED_WINDOW: "shared", LOCAL_WINDOW: "local"}.get(window, "global")
             base = base if space == "global" else base.view(U64) - U64(window)
-        if space == "shared":
-            return self.shared.access(site, self.lanes, base, offset, origin, values, atomic)
-        if space == "local":
-            if atomic is not None:
-                raise Unsupported("an atomic on local memory", site.line)
-            answer: list[Array] | None = self.local.access(site, self.lanes, base, offset, values)
-            return answer
-        return self.globals.access(site, self.lanes, base, offset, origin, values, atomic)
+        memory: Any = {"shared": self.shared, "local": self.local}.get(space, self.globals)
+        answer: list[Array] | None = memory.access(site, self.lanes, base, offset, origin, values, atomic)
+        self.unset = memory.unset
+        return answer
 
 
 def _wait(threads: Collection[int]) -> str:

@@ -75,6 +75,10 @@ class Words:
         else:
             self.flat[index * self.columns + column] = value
 
+    def column_bytes(self, column: int, start: int) -> bytes:
+        """The bytes of one column from byte `start` on."""
+        return np.ascontiguousarray(self.data[:, column]).tobytes()[max(start, 0) :]
+
     def read(self, address: Array, column: Array | None, element: int, count: int) -> list[Array]:
         """Elements at byte `address`. With `column` None the address is one-dimensional and the result has
         a row each.
@@ -117,6 +121,15 @@ class Words:
                 where, columns = address[at] >> 2, None if column is None else column[at]
                 old = self.word(where, columns)
                 self.set_word(where, columns, old & ~mask | value[at].astype(U32) << U32(8 * byte) & mask)
+
+
+def exempt(sites: list[Site], site: Site) -> NDArray[np.bool_] | None:
+    """The memory instructions, by number, that `site` does not race with: atomics with each other and with
+    the plain read that a compare-and-swap loop begins with.
+    """
+    if site.op == "atomic":
+        return np.array([other.op == "atomic" or other.optimistic for other in sites])
+    return np.array([other.op == "atomic" for other in sites]) if site.optimistic else None
 
 
 def merge(

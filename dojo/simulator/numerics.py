@@ -8,6 +8,7 @@ operation is the canonical one (0x7fffffff, 0x7fff), as the manual says for `add
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -468,3 +469,42 @@ def clamp_int(a: Array, dtype: Any) -> Array:
     low = max(info.min, np.iinfo(a.dtype).min)
     high = min(info.max, np.iinfo(a.dtype).max)
     return np.clip(a, a.dtype.type(low), a.dtype.type(high)).astype(dtype)
+
+
+# Two halves in one register
+
+
+def join16(low: Array, high: Array) -> Array:
+    return low.view(U16).astype(U32) | high.view(U16).astype(U32) << U32(16)
+
+
+def pairs(function: Callable[..., Array], *operands: Array) -> Array:
+    """An f16 function on both halves of f16x2 operands (u32)."""
+    low = [(x & U32(0xFFFF)).astype(U16).view(F16) for x in operands]
+    high = [(x >> U32(16)).astype(U16).view(F16) for x in operands]
+    return join16(function(*low), function(*high))
+
+
+def add16(a: Array, b: Array) -> Array:
+    return canonical(a + b)
+
+
+def sub16(a: Array, b: Array) -> Array:
+    return canonical(a - b)
+
+
+def mul16(a: Array, b: Array) -> Array:
+    return canonical(a * b)
+
+
+# Which lanes of a predicate are unset (ua, ub: where the operands a, b are)
+
+
+def unset_and(a: Array, ua: Array, b: Array, ub: Array) -> Array:
+    """Unset, unless the other operand is known to be false."""
+    return (ua | ub) & (ua | a) & (ub | b)
+
+
+def unset_or(a: Array, ua: Array, b: Array, ub: Array) -> Array:
+    """Unset, unless the other operand is known to be true."""
+    return (ua | ub) & (ua | ~a) & (ub | ~b)

@@ -95,6 +95,15 @@ ROWS = [
     Row("lg2", "f32", "t", "t", "approximate(np.log2, a)"),
     Row("ex2", "f32", "t", "t", "approximate(np.exp2, a)"),
     Row("tanh", "f32", "t", "t", "approximate(np.tanh, a)"),
+    # Half precision, two at a time
+    Row("add", "f16x2", "t t", "t", "pairs(add16, a, b)"),
+    Row("sub", "f16x2", "t t", "t", "pairs(sub16, a, b)"),
+    Row("mul", "f16x2", "t t", "t", "pairs(mul16, a, b)"),
+    Row("fma", "f16x2", "t t t", "t", "pairs(fma, a, b, c)"),
+    Row("neg", "f16x2", "t", "t", "a ^ U32(0x80008000)"),
+    Row("abs", "f16x2", "t", "t", "a & U32(0x7fff7fff)"),
+    Row("min", "f16x2", "t t", "t", "pairs(minimum, a, b)"),
+    Row("max", "f16x2", "t t", "t", "pairs(maximum, a, b)"),
     # Selection
     Row("slct", "b16 b32 b64 u16 s16 u32 s32 u64 s64 f32 f64", "t t s32", "t", "np.where(c >= 0, a, b)"),
     # Logic and shift
@@ -173,6 +182,8 @@ def operation(instruction: Instruction) -> Operation:
     row = _TABLE.get((plain, kind))
     if row is None:
         raise Unsupported(instruction.opcode, instruction.line)
+    if kind == "f16x2" and modifiers & {"ftz", "sat", "rz", "rm", "rp"}:
+        raise Unsupported(instruction.opcode, instruction.line)
     sources = tuple(_type(s, kind) for s in row.sources.split())
     expression = row.expression
     if name == "slct":
@@ -240,6 +251,8 @@ def _conversion(i: Instruction) -> Operation:
     """`cvt{.rounding}{.ftz}{.sat}.dtype.atype`."""
     to, source = i.parts[-2:]
     words = set(i.parts[1:-2])
+    if (to, source) == ("f16x2", "f32") and words == {"rn"}:
+        return Operation(("f32", "f32"), "f16x2", "join16(narrow(b, F16, 'rn'), narrow(a, F16, 'rn'))")
     known = {*ROUNDING, "rni", "rzi", "rmi", "rpi", "ftz", "sat"}
     numeric = [t for t in BYTES if t[0] in "usf" and t != "f16x2"]
     if not words <= known or to not in numeric or source not in numeric:

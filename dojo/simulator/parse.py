@@ -152,7 +152,9 @@ _LOC = re.compile(
 )
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?([^{;]*)\{")
-_FUNCTION = re.compile(r"\.func\b[^{;]*[{;]")
+_FUNCTION = re.compile(r"\.func\s*(?:\(([^)]*)\))?\s*([\w$]+)\s*(?:\(([^)]*)\))?([^{;]*)\{")
+_CALL = re.compile(r"(?:\(([^)]*)\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(,.*)?$", re.S)
+SYSTEM_CALLS = ("vprintf", "__assertfail")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr[^,]*?)?\s+([\w$]+)(?:\[(\d+)\])?\s*$"
 )
@@ -183,7 +185,8 @@ def parse(ptx: str, kernel: str) -> Kernel:
         raise KeyError(f"no kernel {kernel} in this PTX; it has {', '.join(sorted(entries)) or 'none'}")
     match = entries[kernel]
     parameters = tuple(_parameter(item) for item in (match[2] or "").split(",") if item.strip())
-    body = _Body(learner)
+    functions = {match[2]: _Function(match, text) for match in _FUNCTION.finditer(text)}
+    body = _Body(learner, functions, {parameter.name for parameter in parameters})
     for variable in _module_variables(text):
         body.variables[variable.name] = variable
     body.read(text, match.end())
@@ -273,11 +276,33 @@ def _integer(text: str) -> int:
     return -value if text.startswith("-") else value
 
 
-class _Body:
-    """Reads the statements between the braces of one kernel."""
+class _Function:
+    """A device function: its text, and the names of its result and of its parameters."""
 
-    def __init__(self, learner_file: int) -> None:
-        self.learner_file = learner_file
+    def __init__(self, match: re.Match[str], text: str) -> None:
+        self.start, self.text = match.end(), text
+        self.results = _parameter_names(match[1])
+        self.parameters = _parameter_names(match[3])
+
+
+def _parameter_names(text: str | None) -> list[str]:
+    return [re.sub(r"\[\d*\]$", "", item.split()[-1]) for item in (text or "").split(",") if item.strip()]
+
+
+class _Body:
+    """Reads the statements between the braces of one kernel. Calls are read in place, as if inlined: each
+    call gives the function's registers and labels names of its own.
+    """
+
+    def __init__(
+        self, learner_file: int, functions: Mapping[str, _Function], kernel_parameters: set[str]
+    ) -> None:
+        self.learner_file, self.functions = learner_file, functions
+        self.kernel_parameters = kernel_parameters
+        self.calls: list[str] = []  # the functions being read
+        self.prefix = ""  # of the names of the function being read
+        self.aliases: dict[str, str] = {}  # its parameters -> those of the caller
+        self.expanded = 0
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
         self.branch_targets: dict[str, tuple[str, ...]] = {}
@@ -309,7 +334,7 @@ class _Body:
                 position = match.end()
                 continue
             if match := _LABEL.match(text, position):
-                pending_label = match[1]
+                pending_label = self.prefix + match[1]
                 self.labels[pending_label] = len(self.instructions)
                 position = match.end()
                 continue
@@ -336,16 +361,88 @@ class _Body:
         if text.startswith(".reg"):
             self.declare(text)
         elif text.startswith(".branchtargets"):
-            self.branch_targets[label] = tuple(t.strip() for t in text[len(".branchtargets") :].split(","))
+            targets = text[len(".branchtargets") :].split(",")
+            self.branch_targets[label] = tuple(self.prefix + target.strip() for target in targets)
         elif text.startswith((".shared", ".local", ".global", ".const")):
             variable = _variable(text)
             self.variables[variable.name] = variable
-        elif text.startswith((".param", ".callprototype")):
-            pass  # they belong to a call, which is refused when it is reached
+        elif text.startswith(".param"):  # what a call passes stands in registers named after it
+            for name in _parameter_names(text):
+                self.aliases[name] = f"{self.prefix}{name}@{len(self.instructions)}"
+        elif text.startswith(".callprototype"):
+            pass
         elif text.startswith("."):
             raise Unsupported(text.split()[0], self.line)
+        elif re.match(r"(?:@!?\S+\s+)?call\b", text):
+            self.call(text)
         else:
-            self.instructions.append(self.instruction(text))
+            self.instructions += self.passing(self.instruction(text))
+
+    def call(self, text: str) -> None:
+        """`call.uni (retval0), f, (param0, param1)`: the function's instructions, here."""
+        match = _CALL.match(re.sub(r"^call[\w.]*\s*", "", text))
+        name = match[2] if match else text
+        function = self.functions.get(name)
+        results = (
+            [self.alias(item.strip()) for item in (match[1] or "").split(",")] if match and match[1] else []
+        )
+        given = (
+            [self.alias(item.strip()) for item in (match[3] or "").split(",")] if match and match[3] else []
+        )
+        if name in SYSTEM_CALLS:
+            wide = [
+                self.passed(item, 0, 4 if name == "__assertfail" and n == 2 else 8)
+                for n, item in enumerate(given)
+            ]
+            to = self.passed(results[0], 0, 4) if results else None
+            self.instructions.append(Instruction(name, (name,), (to, *wide), None, self.line))
+            return
+        if function is None or text.startswith("@") or name in self.calls:
+            # recursion, a pointer to a function, or one that is not there: refused when it is reached
+            self.instructions.append(Instruction("call", ("call",), (Symbol(name),), None, self.line))
+            return
+        self.expanded += 1
+        outer = self.prefix, self.aliases, self.scopes, self.ranges, self.line
+        self.prefix = f"{name}#{self.expanded}:"
+        self.aliases = dict(zip([*function.results, *function.parameters], [*results, *given], strict=False))
+        self.scopes, self.ranges = [{}], {}
+        self.calls.append(name)
+        first = len(self.instructions)
+        self.read(function.text, function.start)
+        end = f"{self.prefix}end"
+        for n in range(first, len(self.instructions)):
+            i = self.instructions[n]
+            if i.opcode == "ret":
+                self.instructions[n] = Instruction("bra.uni", ("bra", "uni"), (Symbol(end),), i.guard, i.line)
+        self.labels[end] = len(self.instructions)
+        self.calls.pop()
+        self.prefix, self.aliases, self.scopes, self.ranges, self.line = outer
+
+    def alias(self, name: str) -> str:
+        return self.aliases.get(name, self.prefix + name)
+
+    def passed(self, name: str, offset: int, size: int) -> Register:
+        """The register that holds `size` bytes at `offset` of what a call passes."""
+        name = f"{name}+{offset}"
+        return self.registers.setdefault(name, Register(name, f"b{8 * size}"))
+
+    def passing(self, i: Instruction) -> list[Instruction]:
+        """ld.param and st.param of a call as moves between registers; other instructions as they are."""
+        if i.parts[0] not in ("ld", "st") or "param" not in i.parts:
+            return [i]
+        address, value = i.operands if i.parts[0] == "st" else i.operands[::-1]
+        assert isinstance(address, Address)
+        if not isinstance(address.base, Symbol) or (
+            not self.prefix and i.parts[0] == "ld" and address.base.name in self.kernel_parameters
+        ):
+            return [i]
+        kind = i.parts[-1]
+        moves = []
+        for n, item in enumerate(value.items if isinstance(value, Group) else (value,)):
+            slot = self.passed(self.alias(address.base.name), address.offset + n * BYTES[kind], BYTES[kind])
+            operands = (slot, item) if i.parts[0] == "st" else (item, slot)
+            moves.append(Instruction(f"mov.{kind}", ("mov", kind), operands, i.guard, i.line))
+        return moves
 
     def declare(self, text: str) -> None:
         match = _REGISTER.match(text)
@@ -357,7 +454,8 @@ class _Body:
             if counted := re.match(r"(.+)<(\d+)>$", name):
                 self.ranges[counted[1]] = (int(counted[2]), kind)
             else:
-                unique = name if name not in self.registers else f"{name}~{len(self.registers)}"
+                unique = self.prefix + name
+                unique = unique if unique not in self.registers else f"{unique}~{len(self.registers)}"
                 self.registers[unique] = self.scopes[-1][name] = Register(unique, kind)
 
     def instruction(self, text: str) -> Instruction:
@@ -367,10 +465,7 @@ class _Body:
             negated = condition.startswith("!")
             guard = (self.register(condition.lstrip("!").strip()), negated)
             text = text.strip()
-        opcode, _, rest = text.replace("\t", " ").replace("\n", " ").partition(" ")
-        if opcode == "call" or opcode.startswith("call."):
-            callee = re.search(r"(?:^|\)\s*,)\s*([\w$%]+)", rest)
-            return Instruction("call", ("call",), (Symbol(callee[1] if callee else rest),), guard, self.line)
+        opcode, _, rest = " ".join(text.split()).partition(" ")
         operands = tuple(self.operand(item) for item in _split(rest))
         return Instruction(opcode, tuple(opcode.split(".")), operands, guard, self.line)
 
@@ -396,6 +491,8 @@ class _Body:
         if text.startswith("%"):
             raise ValueError(f"unknown register {text}")
         name, plus, offset = text.partition("+")
+        if self.prefix and name.startswith("$L"):
+            name = self.prefix + name
         return Symbol(name.strip(), _integer(offset) if plus else 0)
 
     def address(self, text: str) -> Address:
@@ -409,12 +506,10 @@ class _Body:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        if name in self.registers:
-            return self.registers[name]
         match = re.match(r"(.*?)(\d+)$", name)
         if match and match[1] in self.ranges and int(match[2]) < self.ranges[match[1]][0]:
-            register = self.registers[name] = Register(name, self.ranges[match[1]][1])
-            return register
+            unique = self.prefix + name
+            return self.registers.setdefault(unique, Register(unique, self.ranges[match[1]][1]))
         return None
 
     def register(self, name: str) -> Register:

@@ -6,8 +6,9 @@ run. Two readers are enough: whoever writes next races with at least one of two 
 are chosen from different groups (warps for shared memory, blocks for global) where there is a choice,
 because a `__syncwarp()` orders only threads of one group.
 
-Atomics do not race with atomics. Time is a counter that the machine advances at every barrier; an access is
-ordered before a later one if a barrier that both threads joined lies between.
+Atomics do not race with atomics; nor does the plain read that a compare-and-swap loop begins with. Time is
+a counter that the machine advances at every barrier; an access is ordered before a later one if a barrier
+that both threads joined lies between.
 """
 
 from __future__ import annotations
@@ -81,11 +82,20 @@ class Shadow:
         return [x for x in (self.writer, self.reader, self.other_reader, self.other_atomic) if x is not None]
 
     def read(
-        self, place: Index, thread: Index, site: int, time: int, ordered: Ordered | None
+        self,
+        place: Index,
+        thread: Index,
+        site: int,
+        time: int,
+        ordered: Ordered | None,
+        exempt: Index | None = None,
     ) -> list[Conflict]:
-        """Threads `thread` read `place` (flat index: place * columns + column), one element each."""
-        conflicts = self._against(self.writer, "read after write", place, thread, ordered)
-        if self.other_atomic is not None:
+        """Threads `thread` read `place` (flat index: place * columns + column), one element each.
+
+        `exempt`: by memory instruction, whether this access does not race with it.
+        """
+        conflicts = self._against(self.writer, "read after write", place, thread, ordered, exempt)
+        if self.other_atomic is not None and exempt is None:
             conflicts += self._against(self.other_atomic, "read after write", place, thread, ordered)
         reader = self.reader
         before = reader.thread[place]
@@ -110,9 +120,7 @@ class Shadow:
             other.thread[place[at]] = before[at]
             other.site[place[at]] = reader.site[place[at]]
             other.time[place[at]] = reader.time[place[at]]
-        beside = (
-            thread != now
-        )  # several lanes read one place: the last one stands, one of the others comes second
+        beside = thread != now  # lanes of one access share a place: the last one stands, another comes second
         if beside.any():
             far = beside & (thread // self.group != group_now)
             second = other.thread[place]
@@ -133,42 +141,62 @@ class Shadow:
         site: int,
         time: int,
         ordered: Ordered | None,
-        atomic_sites: Index | None = None,
+        *,
+        atomic: bool = False,
+        exempt: Index | None = None,
+        unchanged: Callable[[], Index] | None = None,
     ) -> tuple[list[Conflict], Index]:
         """Threads write places; also returns the positions of lanes that wrote a place beside another lane.
 
-        `atomic_sites`: for an atomic, which memory instructions (by number) are atomics, else None.
+        `unchanged` says where the very value stood there already: writing it again does not race with the
+        write that put it there.
         """
-        conflicts = self._against(self.writer, "write after write", place, thread, ordered, atomic_sites)
-        conflicts += self._against(self.reader, "write after read", place, thread, ordered, atomic_sites)
-        conflicts += self._against(
-            self.other_reader, "write after read", place, thread, ordered, atomic_sites
-        )
-        writer = self.writer
-        if atomic_sites is None and self.other_atomic is not None:
+        conflicts = self._against(self.writer, "write after write", place, thread, ordered, exempt)
+        if conflicts and unchanged is not None:
+            conflicts = [
+                c for c in (_only(c, ~unchanged()[c.positions]) for c in conflicts) if len(c.positions)
+            ]
+        for last in (self.reader, self.other_reader):
+            conflicts += self._against(last, "write after read", place, thread, ordered, exempt)
+        if not atomic and self.other_atomic is not None:
             conflicts += self._against(self.other_atomic, "write after write", place, thread, ordered)
+        writer = self.writer
         before = writer.thread[place]
         writer.thread[place] = thread
         now = writer.thread[place]
-        beside = np.flatnonzero(now != thread)
-        if atomic_sites is not None:
-            self._remember_atomics(place, thread, before, now, site, time)
+        if atomic:
+            self._remember_atomics(place, thread, before, now, site, time, exempt)
         writer.site[place] = site
         writer.time[place] = time
         self.touched = True
-        return conflicts, beside
+        return conflicts, np.flatnonzero(now != thread)
 
     def _remember_atomics(
-        self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int
+        self,
+        place: Index,
+        thread: Index,
+        before: Index,
+        now: Index,
+        site: int,
+        time: int,
+        atomics: Index | None,
     ) -> None:
+        """Keeps, beside the last atomic of a place, one of another thread: the one before, or of this
+        access.
+        """
         if self.other_atomic is None:
             self.other_atomic = _Last(self.places * self.columns)
-        other = self.other_atomic
-        for who, which in ((before, (before != NOBODY) & (before != now)), (thread, thread != now)):
-            at = np.flatnonzero(which)
-            other.thread[place[at]] = who[at]
-            other.site[place[at]] = site
-            other.time[place[at]] = time
+        other, writer = self.other_atomic, self.writer
+        at = np.flatnonzero((before != NOBODY) & (before != now))
+        if atomics is not None:
+            at = at[atomics[writer.site[place[at]]]]
+        other.thread[place[at]] = before[at]
+        other.site[place[at]] = writer.site[place[at]]
+        other.time[place[at]] = writer.time[place[at]]
+        at = np.flatnonzero(thread != now)
+        other.thread[place[at]] = thread[at]
+        other.site[place[at]] = site
+        other.time[place[at]] = time
 
     def _against(
         self,
@@ -177,17 +205,21 @@ class Shadow:
         place: Index,
         thread: Index,
         ordered: Ordered | None,
-        atomic_sites: Index | None = None,
+        exempt: Index | None = None,
     ) -> list[Conflict]:
         before = last.thread[place]
         clash = (before != NOBODY) & (before != thread)
         if not clash.any():
             return []
         at = np.flatnonzero(clash)
-        if atomic_sites is not None:
-            at = at[~atomic_sites[last.site[place[at]]]]
+        if exempt is not None:
+            at = at[~exempt[last.site[place[at]]]]
         if ordered is not None and len(at):
             at = at[~ordered(before[at], last.time[place[at]], at)]
         if not len(at):
             return []
         return [Conflict(kind, at, before[at], last.site[place[at]])]
+
+
+def _only(conflict: Conflict, which: Index) -> Conflict:
+    return Conflict(conflict.kind, conflict.positions[which], conflict.threads[which], conflict.sites[which])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from . import traffic
 from .findings import IN_WARP, VERB, Counts, Log
 from .lanes import Lanes
-from .memory import Words, merge
+from .memory import Words, exempt, merge
 from .numerics import I64, U64
 from .order import Order
 from .races import Conflict, Shadow
@@ -63,6 +63,9 @@ class SharedMemory:
         self.written = np.zeros((places, 1), bool)  # one column stands for all blocks while they are alike
         self.shadow = Shadow(places, 1, 32)
         self.plans: dict[int, Plan] = {}
+        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
+        self.judges = True  # until the first race between warps
+        self.in_flight: NDArray[np.int32] | None = None  # the cp.async that each place is waiting for
 
     def barrier(self, columns: NDArray[np.intp] | None) -> None:
         """All threads of these blocks (None: of all) have met: nothing from before can race any more."""
@@ -76,6 +79,34 @@ class SharedMemory:
             self.shadow.clear()
         if self.written.shape[1] > 1 and (self.written == self.written[:, :1]).all():
             self.written = self.written[:, :1].copy()
+
+    def landed(self, places: Array, lanes: Array, site: int) -> None:
+        """Copies of cp.async that their threads have waited for: from now on like stores of these threads."""
+        assert self.in_flight is not None
+        self._widen()
+        self.in_flight[places] = -1
+        threads = np.broadcast_to(lanes // self.blocks, places.shape).reshape(-1)
+        self.shadow.write(places.reshape(-1), threads, site, self.order.now, None)
+
+    def _judge_in_flight(self, site: Site, plan: Plan, place: Any) -> None:
+        assert self.in_flight is not None
+        column = np.arange(self.blocks) if plan.column is None else plan.column
+        copies = self.in_flight[
+            place[:, None] * self.blocks + column if plan.column is None else place * self.blocks + column
+        ]
+        at = np.argwhere(copies != -1)
+        if len(at):
+            k = int(at[0][0])
+            block = int(at[0][-1]) if plan.column is None else int(plan.column[k])
+            other = self.sites[int(copies[tuple(at[0])])]
+            who = self.log.place(int(plan.thread[k]) * self.blocks + block)
+            verb = {"load": "reads", "store": "overwrites", "atomic": "updates"}[site.op]
+            name = self._name(int(place[k]) * self.grain)
+            text = (
+                f"{who} {verb} {name}, which the cp.async on line {other.line} may still be copying: "
+                "nobody has waited for it (read after write)"
+            )
+            self.log.add("race", site.line, text, other.line, "in flight")
 
     def _widen(self) -> None:
         """From what is the same for all blocks to a column each."""
@@ -108,6 +139,7 @@ class SharedMemory:
             self._judge(site, plan)
             return [self._atomic(site, plan, atomic)]
         if values is None:
+            self.unset = np.False_
             self._judge(site, plan)
             found = self.words.read(plan.address, plan.column, site.element, site.count)
             return found if plan.column is None else [value.reshape(lanes.shape) for value in found]
@@ -115,7 +147,6 @@ class SharedMemory:
         contents = [
             np.broadcast_to(value if plan.column is None else lanes.spread(value), shape) for value in values
         ]
-        self.words.write(plan.address, plan.column, site.element, contents)
         self._judge(site, plan, contents)
         return None
 
@@ -167,7 +198,9 @@ class SharedMemory:
         def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
             return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
 
-        return merge(site, lanes, [~outside & ~crooked], values, atomic, serve)
+        found = merge(site, lanes, [~outside & ~crooked], values, atomic, serve)
+        self.unset = np.False_
+        return found
 
     def _atomic(self, site: Site, plan: Plan, atomic: Any) -> Array:
         assert plan.column is not None
@@ -182,36 +215,64 @@ class SharedMemory:
         return old.reshape(plan.lanes.shape)
 
     def _judge(self, site: Site, plan: Plan, contents: Any = None) -> None:
-        """Has the place been written, and who touched it since the last barrier?"""
-        grain, blocks = self.grain, self.blocks
+        """Has the place been written, and who touched it since the last barrier? Then stores what a store
+        writes.
+        """
+        grain = self.grain
         if plan.column is not None:
             self._widen()
-        columns = self.shadow.columns
-        for n in range(site.element * site.count // grain):
-            place = plan.address // grain + n
+        places = [plan.address // grain + n for n in range(site.element * site.count // grain)]
+        clashes = []
+        for place in places:
             self._judge_written(site, plan, place)
-            column: Any
-            if plan.column is not None:
-                at, who, column = place * columns + plan.column, plan.thread, plan.column
-            elif columns > 1:  # all blocks alike again, but their shadows have become different
-                column = np.tile(np.arange(blocks), len(place))
-                at, who = np.repeat(place, blocks) * blocks + column, np.repeat(plan.thread, blocks)
-            else:
-                at, who, column = place, plan.thread, np.zeros(len(place), np.intp)
+            if self.in_flight is not None:
+                self._judge_in_flight(site, plan, place)
+            if self.judges and self._judge_races(site, plan, place, contents):
+                clashes.append(place)
+        if contents is not None:
+            self.words.write(plan.address, plan.column, site.element, contents)
+        for place in clashes:
+            self._judge_clash(site, plan, contents, place)
 
-            def ordered(before: Any, time: Any, positions: Any, who: Any = who, column: Any = column) -> Any:
-                return self.order.ordered(before, time, who[positions], column[positions])
+    def _judge_races(self, site: Site, plan: Plan, place: Any, contents: Any) -> bool:
+        """Whether lanes of one store meet in a place."""
+        blocks, columns = self.blocks, self.shadow.columns
+        column: Any
+        if plan.column is not None:
+            at, who, column = place * columns + plan.column, plan.thread, plan.column
+        elif columns > 1:  # all blocks alike again, but their shadows have become different
+            column = np.tile(np.arange(blocks), len(place))
+            at, who = np.repeat(place, blocks) * blocks + column, np.repeat(plan.thread, blocks)
+        else:
+            at, who, column = place, plan.thread, np.zeros(len(place), np.intp)
 
-            judge = ordered if self.order.warp_barriers else None
-            if site.op == "load":
-                conflicts, beside = self.shadow.read(at, who, site.number, self.order.now, judge), None
-            else:
-                atomics = np.array([s.op == "atomic" for s in self.sites]) if site.op == "atomic" else None
-                conflicts, beside = self.shadow.write(at, who, site.number, self.order.now, judge, atomics)
-            for conflict in conflicts:
-                self._report_race(site, conflict, at, who, column)
-            if beside is not None and len(beside) and contents is not None:
-                self._judge_clash(site, plan, contents, place, self.shadow.writer.thread.reshape(-1, columns))
+        def ordered(before: Any, time: Any, positions: Any) -> Any:
+            return self.order.ordered(before, time, who[positions], column[positions])
+
+        def unchanged() -> Any:
+            stored = self.words.read(plan.address, plan.column, site.element, site.count)
+            same = np.all([have == want for have, want in zip(stored, contents, strict=True)], axis=0)
+            return same.reshape(-1) if plan.column is not None or columns > 1 else same.all(axis=1)
+
+        judge = ordered if self.order.warp_barriers else None
+        free = exempt(self.sites, site)
+        beside: Any = ()
+        if site.op == "load":
+            conflicts = self.shadow.read(at, who, site.number, self.order.now, judge, free)
+        else:
+            conflicts, beside = self.shadow.write(
+                at,
+                who,
+                site.number,
+                self.order.now,
+                judge,
+                atomic=site.op == "atomic",
+                exempt=free,
+                unchanged=unchanged if contents is not None else None,
+            )
+        for conflict in conflicts:
+            self._report_race(site, conflict, at, who, column)
+        return len(beside) > 0 and contents is not None
 
     def _judge_written(self, site: Site, plan: Plan, place: Any) -> None:
         index = place if plan.column is None else (place, plan.column if self.written.shape[1] > 1 else 0)
@@ -225,9 +286,13 @@ class SharedMemory:
                     column = int(plan.column[k])
                 who = self.log.place(int(plan.thread[k]) * self.blocks + column)
                 name = self._name(int(place[k]) * self.grain)
-                self.log.add(
-                    "uninitialised", site.line, f"{who} {VERB[site.op]} {name}, which no thread has written"
-                )
+                text = f"{who} {VERB[site.op]} {name}, which no thread has written"
+                if site.op == "load":
+                    self.log.unset_read(site.line, text)
+                    shape = (len(place), -1) if plan.column is None else plan.lanes.shape
+                    self.unset = self.unset | fresh.reshape(shape)
+                else:
+                    self.log.add("uninitialised", site.line, text)
         if site.op != "load":
             self.written[index] = True
 
@@ -238,6 +303,7 @@ class SharedMemory:
         other = self.sites[int(conflict.sites[0])]
         if self.log.has_race(site, other, conflict.kind):
             return
+        self.judges = not (conflict.threads // 32 != thread[conflict.positions] // 32).any()
         apart = conflict.threads // 32 != thread[conflict.positions] // 32
         n = int(apart.argmax())
         k, earlier = int(conflict.positions[n]), int(conflict.threads[n])
@@ -253,7 +319,7 @@ class SharedMemory:
             barrier,
         )
 
-    def _judge_clash(self, site: Site, plan: Plan, contents: Any, place: Any, writer: Any) -> None:
+    def _judge_clash(self, site: Site, plan: Plan, contents: Any, place: Any) -> None:
         """Lanes of one store in one place: equal values are harmless, different ones are a race."""
         stored = self.words.read(plan.address, plan.column, site.element, site.count)
         differ = np.zeros(np.shape(contents[0]), bool)
@@ -264,6 +330,7 @@ class SharedMemory:
         where = np.argwhere(differ)[0]
         k = int(where[0])
         column = int(where[1]) if plan.column is None else int(plan.column[k])
+        writer = self.shadow.writer.thread.reshape(-1, self.shadow.columns)
         other = int(writer[int(place[k]), column if self.shadow.columns > 1 else 0])
         self.log.clash(
             site,
@@ -284,7 +351,7 @@ def plain_name(symbol: str) -> str:
     letters).
     """
     if symbol.startswith("_Z"):
-        for match in re.finditer(r"(?=(\d+)([A-Za-z_]\w*?)(?:_\d+)?$)", symbol):
+        for match in re.finditer(r"(?=(\d+)([A-Za-z_]\w*?)(?:_\$?_?\d+)*$)", symbol):
             if len(match[2]) == int(match[1]):
                 return match[2]
     return symbol

@@ -2,8 +2,8 @@
 
 The function made from a block takes the register file `R` (a list of arrays, one a register, of any dtype
 of the register's width), the machine `M` for memory, and returns what its last instruction needs: the
-predicate of a branch, the member mask of a warp barrier, the operands of a shuffle. The same source serves
-all lanes and a few: only the shapes of the arrays differ.
+predicate of a branch, the member mask of a warp barrier, the operands of a warp function. The same source
+serves all lanes and a few: only the shapes of the arrays differ.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SHARED_WINDOW = 1 << 60  # generic addresses of shared memory begin here
 LOCAL_WINDOW = 1 << 61
 
 BARRIERS = ("bar", "barrier")
-_COPIES = ("mov", "selp")  # they carry an unset value on; everything else uses it
+COLLECTIVES = ("shfl", "vote", "match", "redux")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class Site:
     space: str
     element: int  # bytes
     count: int  # elements: 1, 2 or 4
+    optimistic: bool = False  # the plain read of a compare-and-swap loop, which the swap checks
 
     @property
     def bits(self) -> int:
@@ -83,7 +84,7 @@ class Site:
 
 @dataclass
 class Block:
-    """A basic block. `kind` says how it ends: go, branch, switch, exit, barrier, warp_barrier, shuffle."""
+    """A basic block. `kind` says how it ends: go, branch, switch, exit, barrier, warp_barrier, collective."""
 
     number: int
     instructions: list[Instruction]
@@ -97,6 +98,7 @@ class Block:
     writes: frozenset[int] = frozenset()
     live_in: frozenset[int] = frozenset()
     live_out: frozenset[int] = frozenset()
+    ends_only: bool = False  # nothing but ret
     function: Callable[[list[Any], Any], Any] | None = None
     source: str = ""
 
@@ -112,8 +114,11 @@ class Program:
     symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
     unset: frozenset[int] = frozenset()  # slots that some path leaves unset; their masks follow at `mask_of`
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
+    unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none
+    optimistic: frozenset[str] = frozenset()  # registers that a compare-and-swap compares with
     uses_fence: bool = False
     uses_warp_barrier: bool = False
+    uses_warps: bool = False  # has warp barriers or warp functions
 
     def mask_of(self, slot: int) -> int:
         """The slot of the array that says which lanes have `slot` still unset."""
@@ -152,7 +157,7 @@ class Program:
         block = self.blocks[number]
         if block.function is None:
             block.source, constants = _Writer(self, block).write()
-            space: dict[str, Any] = {**vars(numerics), **constants}
+            space: dict[str, Any] = {**vars(numerics), "F": np.False_, **constants}
             exec(compile(block.source, f"<block {number} of {self.kernel.name}>", "exec"), space)
             block.function = space["block"]
         return block.function
@@ -174,6 +179,8 @@ def registers_of(operand: Operand) -> Iterator[str]:
 
 
 _NO_RESULT = {
+    "cp",
+    "__assertfail",
     "st",
     "red",
     "bra",
@@ -196,12 +203,16 @@ _NO_RESULT = {
 }
 
 
+def _has_result(i: Instruction) -> bool:
+    return i.parts[0] not in _NO_RESULT or (i.parts[0] in BARRIERS and "red" in i.parts)
+
+
 def results(i: Instruction) -> list[str]:
-    return list(registers_of(i.operands[0])) if i.operands and i.parts[0] not in _NO_RESULT else []
+    return list(registers_of(i.operands[0])) if i.operands and _has_result(i) else []
 
 
 def sources(i: Instruction) -> list[str]:
-    operands = i.operands[1:] if i.parts[0] not in _NO_RESULT else i.operands
+    operands = i.operands[1:] if _has_result(i) else i.operands
     names = [name for operand in operands for name in registers_of(operand)]
     if i.parts[0] in ("addc", "subc", "madc"):
         names.append("CC")
@@ -221,11 +232,11 @@ def _ending(i: Instruction) -> str:
         return "branch" if i.guard else "go"
     if name == "brx":
         return "switch"
-    if name in ("ret", "exit"):
+    if name in ("ret", "exit", "trap", "__assertfail"):
         return "exit"
     if name in BARRIERS:
         return "warp_barrier" if i.parts[1:2] == ("warp",) else "barrier"
-    return "shuffle" if name == "shfl" else ""
+    return "collective" if name in COLLECTIVES else ""
 
 
 def _expand_guards(kernel: Kernel) -> tuple[list[Instruction], dict[str, int]]:
@@ -247,14 +258,16 @@ def _expand_guards(kernel: Kernel) -> tuple[list[Instruction], dict[str, int]]:
     return out, labels
 
 
-def build(kernel: Kernel) -> Program:
-    """Cuts the kernel into basic blocks and works out what lives where."""
+def build(kernel: Kernel, unknown: frozenset[str] = frozenset()) -> Program:
+    """Cuts the kernel into basic blocks and works out what lives where. `unknown`: parameters that point to
+    memory which counts as never written.
+    """
     instructions, labels = _expand_guards(kernel)
     starts = {0, *labels.values()}
     for index, i in enumerate(instructions):
         if ending := _ending(i):
             starts.add(index + 1)
-            if ending in ("shuffle", "warp_barrier"):
+            if ending in ("collective", "warp_barrier") or "red" in i.parts[1:]:
                 starts.add(index)  # executed again if some of its lanes come later
     order = sorted(s for s in starts if s < len(instructions))
     number = {start: n for n, start in enumerate(order)}
@@ -278,6 +291,7 @@ def build(kernel: Kernel) -> Program:
             table = last.operands[1]
             assert isinstance(table, Symbol)
             block.targets = tuple(index_of(label) for label in kernel.branch_targets[table.name])
+        block.ends_only = [i.parts[0] for i in block.instructions] in (["ret"], ["exit"])
         block.counted = sum(i.parts[0] != "skip" for i in block.instructions)
         block.fmas = sum(
             i.parts[0] in ("fma", "mad") and i.parts[-1] in ("f32", "f64", "f16") for i in block.instructions
@@ -291,8 +305,10 @@ def build(kernel: Kernel) -> Program:
     program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
     program.uses_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
     program.uses_warp_barrier = any(_ending(i) == "warp_barrier" for i in instructions)
-    program.unset = _maybe_unset(program)
+    program.uses_warps = any(_ending(i) in ("warp_barrier", "collective") for i in instructions)
     program.provenance = _provenance(instructions)
+    program.optimistic = _compared(instructions)
+    program.unset = _maybe_unset(program, unknown)
     _liveness(program)
     return program
 
@@ -310,9 +326,9 @@ def _written(i: Instruction) -> list[str]:
     return results(i) + (["CC"] if "cc" in i.parts else [])
 
 
-def _maybe_unset(program: Program) -> frozenset[int]:
-    """Registers that a path from the entry may read before any instruction has set them (a forward
-    must-analysis).
+def _maybe_unset(program: Program, unknown: frozenset[str]) -> frozenset[int]:
+    """Registers that may hold what nobody set: read before any instruction sets them on some path from the
+    entry (a forward must-analysis), loaded, shuffled, or computed from such.
     """
     everything = frozenset(program.slots)
     always = {name for name in program.slots if name.startswith("%") and _SPECIALS.match(name)}
@@ -332,18 +348,54 @@ def _maybe_unset(program: Program) -> frozenset[int]:
                 set_at[successor] = merged
                 work.append(successor)
     maybe: set[str] = set()
-    for n in seen:
+    for n in sorted(seen):
         now = set(set_at[n])
         for i in program.blocks[n].instructions:
-            maybe.update(name for name in sources(i) if name not in now)
+            fresh = {name for name in sources(i) if name not in now}
+            if fresh and not program.unset_line and i.parts[0] not in ("mov", "selp"):
+                program.unset_line = i.line
+            maybe |= fresh
             now.update(_written(i))
-    copies = [i for block in program.blocks for i in block.instructions if i.parts[0] in _COPIES]
+    every = [i for block in program.blocks for i in block.instructions]
+    for i in every:  # what comes out of memory or from another lane may be unset too
+        if i.parts[0] == "shfl" or (i.parts[0] in ("ld", "ldu") and _may_read_unset(program, i, unknown)):
+            maybe.update(results(i))
+    carries = [i for i in every if i.parts[0] not in _STOPS]
     grew = bool(maybe)
-    while grew:  # a copy of an unset register is unset too
-        new = {name for i in copies if maybe & set(sources(i)) for name in results(i)} - maybe
+    while grew:
+        new = {name for i in carries if maybe & set(sources(i)) for name in results(i)} - maybe
         maybe |= new
         grew = bool(new)
     return frozenset(program.slots[name] for name in maybe)
+
+
+# instructions whose results are set even where an operand is not: that is a finding at the instruction itself
+_STOPS = ("ld", "ldu", "atom", "vote", "match", "redux", "activemask", "vprintf")
+
+
+def _may_read_unset(program: Program, i: Instruction, unknown: frozenset[str]) -> bool:
+    if "param" in i.parts or "const" in i.parts:
+        return False
+    address = i.operands[1]
+    if "global" not in i.parts or not isinstance(address, Address):
+        return True
+    if not isinstance(address.base, Register):
+        return False
+    origin = program.provenance.get(address.base.name, frozenset())
+    return not origin or "?" in origin or bool(origin & unknown)
+
+
+def _compared(instructions: list[Instruction]) -> frozenset[str]:
+    """The registers that reach, by moves alone, what a compare-and-swap compares with."""
+    swaps = [i for i in instructions if i.parts[0] == "atom" and "cas" in i.parts]
+    moves = [i for i in instructions if i.parts[0] == "mov"]
+    found = {name for i in swaps for name in registers_of(i.operands[2])}
+    grew = bool(found)
+    while grew:
+        new = {name for i in moves if found & set(results(i)) for name in sources(i)} - found
+        found |= new
+        grew = bool(new)
+    return frozenset(found)
 
 
 _SPECIALS = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$")
@@ -480,13 +532,13 @@ class _Writer:
             value = np.array(bits, numerics.UNSIGNED[dtype.itemsize]).view(dtype)
         return self.constant(value[()])
 
-    def source(self, operand: Operand, kind: str, line: int, copy: bool = False) -> str:
+    def source(self, operand: Operand, kind: str, line: int, effect: bool = False) -> str:
         """An expression for `operand` as type `kind`; "s32>s64" reads it as s32 and widens it."""
         kind, _, wide = kind.partition(">")
         if isinstance(operand, Register | Special):
-            text = self.register(operand, kind, line, copy)
+            text = self.register(operand, kind, line, effect)
         elif isinstance(operand, Negated):
-            text = f"(~{self.register(operand.register, 'pred', line, copy)})"
+            text = f"(~{self.register(operand.register, 'pred', line, effect)})"
         elif isinstance(operand, Immediate):
             text = self.immediate(operand, kind)
         elif isinstance(operand, Symbol):
@@ -498,13 +550,15 @@ class _Writer:
             raise Unsupported(f"the operand {operand}", line)
         return f"{text}.astype({_NAMES[wide]})" if wide else text
 
-    def register(self, operand: Register | Special, kind: str, line: int, copy: bool) -> str:
+    def register(self, operand: Register | Special, kind: str, line: int, effect: bool = False) -> str:
+        """Its local variable as type `kind`. `effect`: an unset value would decide something here."""
         name = operand.name
         if isinstance(operand, Special) and not _SPECIALS.match(name) and name != "WARP_SZ":
             raise Unsupported(name, line)
         text = self.load(name)
-        if isinstance(operand, Register) and not copy and self.slot_unset(name) is not None:
-            self.lines.append(f"M.check_set(u{self.program.slots[name]}, {line})")
+        if effect and isinstance(operand, Register) and self.slot_unset(name) is not None:
+            mask = f"u{self.program.slots[name]}"
+            self.lines.append(f"if {mask} is not F: M.check_set({mask}, {line})")
         if kind == "pred":
             return text
         have = operand.type if isinstance(operand, Register) else "u32"
@@ -521,9 +575,7 @@ class _Writer:
             return text
         return f"{text}.view({_NAMES[kind]})"
 
-    def assign(
-        self, operand: Operand, kind: str, expression: str, line: int, unset: str = "np.False_"
-    ) -> None:
+    def assign(self, operand: Operand, kind: str, expression: str, line: int, unset: str = "F") -> None:
         """Sets a register to a value of type `kind`, extended to the register's width if that is larger."""
         if operand is None:
             self.lines.append(expression)
@@ -558,8 +610,18 @@ class _Writer:
             answer: str | None = special(i)
             return answer
         meaning = operation(i)
-        self.assign(i.operands[0], meaning.result, self.expression(meaning, i), i.line)
+        text, unset = self.expression(meaning, i), self.unset_mask(*i.operands[1:])
+        if unset != "F" and i.parts[0] in ("and", "or") and i.parts[-1] == "pred":
+            unset = self.unset_logic(i.parts[0], *i.operands[1:])
+        self.assign(i.operands[0], meaning.result, text, i.line, unset)
         return None
+
+    def unset_logic(self, name: str, a: Operand, b: Operand) -> str:
+        """A known false decides an `and`, a known true an `or`, whatever the other operand is."""
+        return (
+            f"unset_{name}({self.source(a, 'pred', 0)}, {self.unset_mask(a)}, "
+            f"{self.source(b, 'pred', 0)}, {self.unset_mask(b)})"
+        )
 
     def expression(self, meaning: Operation, i: Instruction) -> str:
         operands = i.operands[1:]
@@ -585,16 +647,14 @@ class _Writer:
         elif isinstance(to, Group):
             self.unpack(to, value, kind, i.line)
         else:
-            text = self.source(value, kind, i.line, copy=True)
+            text = self.source(value, kind, i.line)
             self.assign(to, kind, text, i.line, self.unset_mask(value))
 
     def unset_mask(self, *operands: Operand) -> str:
-        masks = [
-            f"u{self.program.slots[o.name]}"
-            for o in operands
-            if isinstance(o, Register) and self.slot_unset(o.name) is not None
-        ]
-        return masks[0] if masks else "np.False_"
+        """Where one of the operands is unset: "F" if none can be."""
+        names = [name for operand in operands for name in registers_of(operand)]
+        masks = [f"u{self.program.slots[name]}" for name in names if self.slot_unset(name) is not None]
+        return " | ".join(dict.fromkeys(masks)) or "F"
 
     def pack(self, to: Operand, group: Group, kind: str, line: int) -> None:
         width = 8 * BYTES[kind] // len(group.items)
@@ -603,42 +663,49 @@ class _Writer:
             f"({self.source(item, f'u{width}', line)}.astype({big}) << {big}({width * n}))"
             for n, item in enumerate(group.items)
         ]
-        self.assign(to, f"u{8 * BYTES[kind]}", " | ".join(parts), line)
+        self.assign(to, f"u{8 * BYTES[kind]}", " | ".join(parts), line, self.unset_mask(group))
 
     def unpack(self, group: Group, value: Operand, kind: str, line: int) -> None:
         width = 8 * BYTES[kind] // len(group.items)
         big = _NAMES[f"u{8 * BYTES[kind]}"]
         text = self.source(value, f"u{8 * BYTES[kind]}", line)
-        self.lines.append(f"whole = {text}")
+        self.lines.append(f"whole, unset = {text}, {self.unset_mask(value)}")
         for n, item in enumerate(group.items):
             if item is not None:
-                self.assign(
-                    item, f"u{width}", f"(whole >> {big}({width * n})).astype({_NAMES[f'u{width}']})", line
-                )
+                part = f"(whole >> {big}({width * n})).astype({_NAMES[f'u{width}']})"
+                self.assign(item, f"u{width}", part, line, "unset")
 
     def do_selp(self, i: Instruction) -> None:
         to, a, b, p = i.operands
         kind = i.parts[-1]
         condition = self.source(p, "pred", i.line)
-        yes, no = self.source(a, kind, i.line, copy=True), self.source(b, kind, i.line, copy=True)
-        unset = "np.False_"
-        masks = self.unset_mask(a), self.unset_mask(b)
-        if masks != ("np.False_", "np.False_"):
-            unset = f"np.where({condition}, {masks[0]}, {masks[1]})"
+        yes, no = self.source(a, kind, i.line), self.source(b, kind, i.line)
+        unset = self.unset_mask(a, b, p)
+        if unset != "F":
+            unset = (
+                f"np.where({condition}, {self.unset_mask(a)}, {self.unset_mask(b)}) | {self.unset_mask(p)}"
+            )
         self.assign(to, kind, f"np.where({condition}, {yes}, {no})", i.line, unset)
 
     def do_setp(self, i: Instruction) -> None:
         meaning = operation(i)
         to = i.operands[0]
-        expression = self.expression(meaning, i)
+        expression, unset = self.expression(meaning, i), self.unset_mask(*i.operands[1:])
+        combine = next((w for w in i.parts if w in ("and", "or")), "")
+        if unset != "F" and combine:
+            compare, c = expression.rpartition(") ")[0] + ")", i.operands[3]
+            unset = (
+                f"unset_{combine}({compare}, {self.unset_mask(*i.operands[1:3])}, "
+                f"{self.source(c, 'pred', i.line)}, {self.unset_mask(c)})"
+            )
         if isinstance(to, Group):
-            self.assign(to.items[0], "pred", expression, i.line)
+            self.lines.append(f"unset = {unset}")
+            self.assign(to.items[0], "pred", expression, i.line, "unset")
             if to.items[1] is not None:
-                compare = Operation(meaning.sources, "pred", meaning.expression)
-                inverse = _second_result(i, compare)
-                self.assign(to.items[1], "pred", self.expression(inverse, i), i.line)
+                inverse = _second_result(i, meaning)
+                self.assign(to.items[1], "pred", self.expression(inverse, i), i.line, "unset")
         else:
-            self.assign(to, "pred", expression, i.line)
+            self.assign(to, "pred", expression, i.line, unset)
 
     def do_carry(self, i: Instruction) -> None:
         """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry (or borrow) is a register of its own."""
@@ -668,7 +735,7 @@ class _Writer:
             after = (
                 "(total < x) | ((total == x) & (carry != 0) & (y != 0)) | ((carry != 0) & (y + carry == 0))"
             )
-        self.assign(i.operands[0], unsigned, "total", line)
+        self.assign(i.operands[0], unsigned, "total", line, self.unset_mask(*i.operands[1:]))
         if "cc" in i.parts:
             self.lines.append(f"{self.local('CC')} = {after}")
             self.written["CC"] = None
@@ -683,11 +750,11 @@ class _Writer:
             text = f"{text} {'-' if 'to' in i.parts else '+'} {base}"
             self.constants.setdefault("SHARED_WINDOW", np.uint64(SHARED_WINDOW))
             self.constants.setdefault("LOCAL_WINDOW", np.uint64(LOCAL_WINDOW))
-        self.assign(i.operands[0], kind, text, i.line)
+        self.assign(i.operands[0], kind, text, i.line, self.unset_mask(i.operands[1]))
 
     # memory
 
-    def site(self, i: Instruction, op: str) -> tuple[str, Site]:
+    def site(self, i: Instruction, op: str, optimistic: bool = False) -> tuple[str, Site]:
         words = set(i.parts[1:-1])
         space = next(
             (s for s in ("global", "shared", "local", "const") if s in words or f"{s}::cta" in words),
@@ -733,11 +800,17 @@ class _Writer:
             known |= {"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"}
         if not words <= known or i.parts[-1] not in BYTES:
             raise Unsupported(i.opcode, i.line)
-        site = Site(len(self.program.sites), i.line, op, space, BYTES[i.parts[-1]], count)
+        name = self.add_site(i.line, op, space, BYTES[i.parts[-1]], count, optimistic)
+        return name, self.program.sites[-1]
+
+    def add_site(
+        self, line: int, op: str, space: str, element: int, count: int, optimistic: bool = False
+    ) -> str:
+        """A new memory instruction; returns the name of its constant."""
+        site = Site(len(self.program.sites), line, op, space, element, count, optimistic)
         self.program.sites.append(site)
-        name = f"S{site.number}"
-        self.constants[name] = _Named(site)
-        return name, site
+        self.constants[f"S{site.number}"] = _Named(site)
+        return f"S{site.number}"
 
     def address(self, operand: Operand, site: Site, line: int) -> str:
         """`base, offset, origin`: the base as it stands in the register file, so that the machine can know
@@ -746,7 +819,7 @@ class _Writer:
         assert isinstance(operand, Address)
         origin: frozenset[str] = frozenset()
         if isinstance(operand.base, Register):
-            base = self.register(operand.base, operand.base.type, line, copy=False)
+            base = self.register(operand.base, operand.base.type, line, effect=True)
             origin = self.program.provenance.get(operand.base.name, frozenset())
             if BYTES[operand.base.type] == 4:
                 base = f"{base}.astype(U64)"
@@ -771,15 +844,16 @@ class _Writer:
                 to, kind, f"M.parameter({address.base.name!r}, {address.offset}, {_NAMES[kind]})", i.line
             )
             return
-        name, site = self.site(i, "load")
+        name, site = self.site(i, "load", any(r in self.program.optimistic for r in registers_of(to)))
         raw = f"u{8 * site.element}"
         call = f"M.load({name}.site, {self.address(address, site, i.line)})"
         items = to.items if isinstance(to, Group) else (to,)
         self.lines.append(f"loaded = {call}")
+        unset = "M.unset" if any(self.slot_unset(name) is not None for name in registers_of(to)) else "F"
         for n, item in enumerate(items):
             if item is not None:
                 text = f"loaded[{n}]" if _NAMES[kind] == _NAMES[raw] else f"loaded[{n}].view({_NAMES[kind]})"
-                self.assign(item, kind if kind != "f16x2" else "u32", text, i.line)
+                self.assign(item, kind if kind != "f16x2" else "u32", text, i.line, unset)
 
     do_ldu = do_ld
 
@@ -790,7 +864,7 @@ class _Writer:
         name, site = self.site(i, "store")
         raw = f"u{8 * site.element}"
         items = value.items if isinstance(value, Group) else (value,)
-        values = ", ".join(self.source(item, raw, i.line) for item in items)
+        values = ", ".join(self.source(item, raw, i.line, effect=True) for item in items)
         self.lines.append(f"M.store({name}.site, {self.address(address, site, i.line)}, ({values},))")
 
     def do_atom(self, i: Instruction) -> None:
@@ -807,11 +881,38 @@ class _Writer:
         if kind not in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
             raise Unsupported(i.opcode, i.line)
         to, address, *values = (None, *i.operands) if i.parts[0] == "red" else i.operands
-        texts = ", ".join(self.source(v, kind, i.line) for v in values)
+        texts = ", ".join(self.source(v, kind, i.line, effect=True) for v in values)
         place = self.address(address, self.program.sites[-1], i.line)
         self.assign(to, kind, f"M.atomic({name}.site, {place}, {what!r}, ({texts},))", i.line)
 
     do_red = do_atom
+
+    def do_cp(self, i: Instruction) -> None:
+        """cp.async.ca.shared.global [dst], [src], cp-size{, src-size}; .commit_group; .wait_group N;
+        .wait_all
+        """
+        words = i.parts[1:]
+        if words == ("async", "commit_group"):
+            self.lines.append("M.commit_copies()")
+        elif words == ("async", "wait_all"):
+            self.lines.append("M.wait_for_copies(None)")
+        elif words == ("async", "wait_group"):
+            self.lines.append(f"M.wait_for_copies({getattr(i.operands[0], 'value', 0)})")
+        elif (
+            words[0] == "async" and words[1] in ("ca", "cg") and "global" in words and "mbarrier" not in words
+        ):
+            size = i.operands[2]
+            if not isinstance(size, Immediate) or size.value not in (4, 8, 16) or len(i.operands) > 4:
+                raise Unsupported(i.opcode, i.line)
+            load, store = (
+                self.add_site(i.line, op, space, 4, size.value // 4)
+                for op, space in (("load", "global"), ("store", "shared"))
+            )
+            to, source = (self.address(i.operands[n], self.program.sites[-1], i.line) for n in (0, 1))
+            given = self.source(i.operands[3], "u32", i.line) if len(i.operands) > 3 else "None"
+            self.lines.append(f"M.copy_async({load}.site, {store}.site, ({to}), ({source}), {given})")
+        else:
+            raise Unsupported(i.opcode, i.line)
 
     def do_membar(self, i: Instruction) -> None:
         """A fence orders a thread's own accesses; the machine does them in order anyway."""
@@ -823,28 +924,47 @@ class _Writer:
     def do_bra(self, i: Instruction) -> str | None:
         if not i.guard:
             return None
-        text = self.register(i.guard[0], "pred", i.line, copy=False)
+        text = self.register(i.guard[0], "pred", i.line, effect=True)
         return f"~{text}" if i.guard[1] else text
 
     do_skip = do_bra
 
     def do_brx(self, i: Instruction) -> str:
-        return self.source(i.operands[0], "u32", i.line)
+        return self.source(i.operands[0], "u32", i.line, effect=True)
 
     def do_ret(self, i: Instruction) -> None:
         pass
 
     do_exit = do_ret
 
+    def do_trap(self, i: Instruction) -> None:
+        self.lines.append(f"M.trap({i.line})")
+
+    def do___assertfail(self, i: Instruction) -> None:
+        """The message, file, line, function and character size of a failed assert."""
+        self.lines.append(f"M.assertion({self.source(i.operands[1], 'u64', i.line)}, {i.line})")
+
+    def do_vprintf(self, i: Instruction) -> None:
+        to, text, values = i.operands
+        place = f"{self.source(text, 'u64', i.line)}, {self.source(values, 'u64', i.line)}"
+        self.assign(to, "b32", f"M.print({place})", i.line)
+
     def do_bar(self, i: Instruction) -> str | None:
         if "warp" in i.parts:
-            return self.source(i.operands[0], "b32", i.line)
-        if not {"sync", "cta", "aligned"} >= set(i.parts[1:]) or "sync" not in i.parts:
+            return self.source(i.operands[0], "b32", i.line, effect=True)
+        words = set(i.parts[1:])
+        votes = "red" in words
+        if not words <= {"sync", "cta", "aligned", "red", "popc", "and", "or", "pred", "u32"} or not (
+            votes or "sync" in words
+        ):
             raise Unsupported(i.opcode, i.line)
-        if not all(isinstance(operand, Immediate) for operand in i.operands):
+        numbers = i.operands[1:-1] if votes else i.operands
+        if votes:
+            self.source(i.operands[-1], "pred", i.line, effect=True)
+        if not all(isinstance(operand, Immediate) for operand in numbers):
             raise Unsupported(i.opcode, i.line, "a barrier number that is not a constant")
-        if len(i.operands) > 1:
-            count = i.operands[1]
+        if len(numbers) > 1:
+            count = numbers[1]
             assert isinstance(count, Immediate)
             return self.constant(np.uint32(count.value))
         return None
@@ -853,11 +973,51 @@ class _Writer:
 
     def do_shfl(self, i: Instruction) -> str:
         """shfl.sync.mode.b32 d|p, a, b, c, membermask."""
-        mode = i.parts[2] if len(i.parts) > 2 else ""
-        if i.parts[1:2] != ("sync",) or mode not in ("up", "down", "bfly", "idx"):
+        if i.parts[1:2] != ("sync",) or i.parts[2:] not in [
+            (m, "b32") for m in ("up", "down", "bfly", "idx")
+        ]:
             raise Unsupported(i.opcode, i.line)
-        a, b, c, mask = (self.source(o, "b32", i.line) for o in i.operands[1:5])
-        return f"({mode!r}, {a}, {b}, {c}, {mask})"
+        a = self.source(i.operands[1], "b32", i.line)
+        b, c, mask = (self.source(o, "b32", i.line, effect=True) for o in i.operands[2:5])
+        return f"('shfl', {i.parts[2]!r}, {mask}, {a}, {b}, {c}, {self.unset_mask(i.operands[1])})"
+
+    def do_vote(self, i: Instruction) -> str:
+        """vote.sync.mode.pred d, {!}a, membermask and vote.sync.ballot.b32."""
+        if i.parts[1:2] != ("sync",) or i.parts[2] not in ("all", "any", "uni", "ballot"):
+            raise Unsupported(i.opcode, i.line)
+        mask = self.source(i.operands[2], "b32", i.line, effect=True)
+        return f"('vote', {i.parts[2]!r}, {mask}, {self.source(i.operands[1], 'pred', i.line, effect=True)})"
+
+    def do_match(self, i: Instruction) -> str:
+        """match.any.sync.type d, a, membermask and match.all.sync.type d|p."""
+        mask = self.source(i.operands[2], "b32", i.line, effect=True)
+        value = self.source(i.operands[1], i.parts[-1], i.line, effect=True)
+        return f"('match', {i.parts[1]!r}, {mask}, {value})"
+
+    def do_redux(self, i: Instruction) -> str:
+        """redux.sync.op.type d, a, membermask."""
+        if i.parts[2] not in ("add", "min", "max", "and", "or", "xor") or i.parts[-1] not in (
+            "u32",
+            "s32",
+            "b32",
+        ):
+            raise Unsupported(i.opcode, i.line)
+        mask = self.source(i.operands[2], "b32", i.line, effect=True)
+        value = self.source(i.operands[1], i.parts[-1], i.line, effect=True)
+        return f"('redux', {i.parts[2]!r}, {mask}, {value})"
+
+    def do_activemask(self, i: Instruction) -> None:
+        self.assign(i.operands[0], "b32", "M.active_mask()", i.line)
+
+    def do_isspacep(self, i: Instruction) -> None:
+        """Whether a generic address lies in a space's window."""
+        space = i.parts[1].partition("::")[0]
+        window = {"global": 0, "shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
+        if window is None:
+            raise Unsupported(i.opcode, i.line)
+        text = self.source(i.operands[1], "u64", i.line)
+        text = f"({text} >> U64(60)) == U64({window >> 60})"
+        self.assign(i.operands[0], "pred", text, i.line, self.unset_mask(i.operands[1]))
 
 
 class _Named:

@@ -517,15 +517,8 @@ REFUSED = r"(add|sub|mul|fma|div|rcp|sqrt)\.r[zmp]\.f64|prmt\.b32\.[a-z]|cvt\.r[
 
 # Beyond the edge: each must be refused by its name and source line, never guessed.
 UNSUPPORTED = [
-    "vote.sync.ballot.b32 %r10, %p1, -1;",
-    "activemask.b32 %r10;",
-    "match.any.sync.b32 %r10, %r1, -1;",
-    "redux.sync.add.s32 %r10, %r1, -1;",
     "dp4a.s32.s32 %r10, %r1, %r1, %r1;",
-    "cp.async.ca.shared.global [%r10], [%rd1], 4;",
     "mov.u32 %r10, %clock;",
-    "trap;",
-    "add.f16x2 %r10, %r1, %r1;",
     "fma.rn.bf16 %rs10, %rs1, %rs1, %rs1;",
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r1];",
 ]

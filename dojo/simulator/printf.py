@@ -1,0 +1,48 @@
+"""printf on the device: a C format with the arguments as the compiler packs them, each at a multiple of its
+size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_DIRECTIVE = re.compile(r"%([-+ #0]*)(\d*)(?:\.(\d+))?(hh|h|ll|l|z|j|t)?([diouxXcsfFeEgGaAp%])")
+_WIDE = ("ll", "l", "z", "j", "t")
+
+
+def formatted(text: str, packed: bytes, string: Callable[[int], str]) -> str:
+    """`text` with its directives filled in from the packed arguments; `string(address)` is a %s's text."""
+    offset = 0
+
+    def fill(match: re.Match[str]) -> str:
+        nonlocal offset
+        flags, width, precision, size, kind = match.groups()
+        if kind == "%":
+            return "%"
+        wide = kind in "fFeEgGaAsp" or size in _WIDE
+        dtype: Any = np.float64 if kind in "fFeEgGaA" else (np.uint64 if wide else np.uint32)
+        if kind in "di":
+            dtype = np.int64 if wide else np.int32
+        step = np.dtype(dtype).itemsize
+        offset = -(-offset // step) * step
+        if offset + step > len(packed):
+            return "?"
+        value = np.frombuffer(packed, dtype, 1, offset)[0]
+        offset += step
+        if kind == "s":
+            return f"%{flags}{width}{'.' + precision if precision else ''}s" % string(int(value))
+        if kind == "c":
+            return f"%{flags}{width}s" % chr(int(value) & 255)
+        if kind == "p":
+            return f"0x{int(value):x}"
+        digits = "" if precision is None else f".{precision}"
+        form = f"%{flags}{width}{digits}{'d' if kind in 'iu' else kind}"
+        if kind in "aA":
+            return float(value).hex()
+        return form % (float(value) if kind in "fFeEgG" else int(value))
+
+    return _DIRECTIVE.sub(fill, text).rstrip("\n")

@@ -1,0 +1,19 @@
+// refused: unsupported, line 11: a clock left in from a search for time
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_naive(const float *M, const float *N, float *P, int Width)
+{
+    int Row = blockIdx.y * TILE_WIDTH + threadIdx.y;
+    int Col = blockIdx.x * TILE_WIDTH + threadIdx.x;
+
+    if (Row < Width && Col < Width) {
+        long start = clock();
+        float Pvalue = 0.0f;
+        for (int k = 0; k < Width; ++k)
+            Pvalue += M[Row * Width + k] * N[k * Width + Col];
+        P[Row * Width + Col] = Pvalue;
+        if (Row == Width)
+            P[0] = clock() - start;
+    }
+}

@@ -186,7 +186,8 @@ class Machine:
             if len(going) == 1 and going[0][1] is lanes and self.may_go_on(going[0][0], begun):
                 number = going[0][0]
                 continue
-            self.put_back(lanes, mine, dirty & block.live_out)
+            kept = block.live_out | block.reads if block.kind == "barrier" else block.live_out
+            self.put_back(lanes, mine, dirty & kept)
             for target, some in going:
                 self.put(target, some, block.number)
             return
@@ -286,13 +287,13 @@ class Machine:
         to, vote = i.operands[0], i.operands[-1]
         negated = isinstance(vote, Negated)
         register = vote.register if isinstance(vote, Negated) else vote
-        assert isinstance(to, Register) and isinstance(register, Register)
+        assert isinstance(to, Register)
+        assert isinstance(register, Register)
         held = lanes.spread(lanes.take(self.registers[self.program.slots[register.name]])) ^ negated
         column = lanes.numbers % self.blocks
         yes, of = (np.bincount(column, weights, self.blocks) for weights in (held, np.ones(lanes.count)))
-        result = {"popc": yes.astype(U32), "and": yes == of, "or": yes > 0}[
-            next(p for p in i.parts if p in VOTES)
-        ]
+        what = next(part for part in i.parts if part in VOTES)
+        result = {"popc": yes.astype(U32), "and": yes == of, "or": yes > 0}[what]
         slot = self.program.slots[to.name]
         self.registers[slot] = lanes.put(self.registers[slot], result[column].reshape(lanes.shape))
 

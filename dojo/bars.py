@@ -138,3 +138,40 @@ def by_line(accesses: Sequence[Access]) -> list[str]:
     heads = f"{'line':<12}{'requests':>14}{'wavefronts':>14}{'conflicts':>14}"
     rows = [f"{a.line:>4} {a.op:<7}{a.requests:>14,}{a.wavefronts:>14,}{a.conflicts:>14,}" for a in accesses]
     return [heads, *rows]
+
+
+@dataclass(frozen=True)
+class WarpFMAs:
+    """More than so many FMAs of a warp for each wavefront of shared loads."""
+
+    bar: float
+
+    def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
+        accesses = loads(report, "shared")
+        wavefronts = sum(access.wavefronts for access in accesses)
+        ratio = report.fma / 32 / wavefronts if wavefronts else 0.0
+        if wavefronts and ratio <= self.bar:
+            worst = max(accesses, key=lambda access: access.wavefronts)
+            raise Missed(
+                f"takes {worst.wavefronts:,} wavefronts of shared memory at {spell(size)}: the kernel does "
+                f"{ratio:.2f} warp FMAs for each wavefront of its shared loads, where the bar is more than "
+                f"{self.bar:g}; in a tile of TM x TN, TM + TN numbers read serve TM * TN FMAs",
+                worst.line,
+            )
+        return f"{ratio:.2g} warp FMAs/wavefront"
+
+
+@dataclass(frozen=True)
+class InRegisters:
+    """Nothing in local memory."""
+
+    def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
+        accesses = [access for access in report.accesses if access.space == "local"]
+        if accesses:
+            worst = max(accesses, key=lambda access: access.requests)
+            raise Missed(
+                f"keeps an array in local memory, {worst.requests:,} {worst.op} requests at {spell(size)}: "
+                "only an array whose every index the compiler knows is in registers; unroll the loop",
+                worst.line,
+            )
+        return "sums in registers"

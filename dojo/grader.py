@@ -17,6 +17,7 @@ from dojo.bars import Bar, Missed, intensity
 from dojo.compile import Compiled, CompileError, Resources, compile_cuda, read_source
 from dojo.katas import ROOT, Kata
 from dojo.launch import Launched, Usual, impossible, launch
+from dojo.occupancy import Occupancy, occupancy
 from dojo.outcome import Failure, NotGraded, Outcome, point
 from dojo.simulator import Finding, Report, Unsupported
 from dojo.source import Source
@@ -67,13 +68,18 @@ class Grade:
                 raise Failure(
                     "launch", f"{self.place(line)} {name} is {value}; it must be at least 1", [line]
                 )
+        if why := self.task.demands(**self.compiled.constants):
+            raise Failure("launch", f"{self.place()} {why}", [self.source.line_of(self.task.constants[0])])
         for size in self.sizes:
             if why := impossible(self.configuration(size), used, self.card or Usual()):
                 raise Failure(
                     "launch", f"{self.place()} {why}", [self.source.line_of(self.task.constants[0])]
                 )
         spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
-        return f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
+        text = f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
+        if self.task.tells_occupancy and (fit := self.occupancy(self.configuration(self.sizes[0]))):
+            text += f"; {fit}"
+        return text
 
     @point
     def safe(self) -> str:
@@ -222,6 +228,13 @@ class Grade:
         except CompileError as error:
             first, *rest = str(error).splitlines()
             raise Failure(error.kind, first, details=rest) from None
+
+    def occupancy(self, launch: Configuration) -> Occupancy | None:
+        """Of this launch on the card that the kernel is compiled for."""
+        used = self.resources
+        return occupancy(
+            self.compiled.arch, launch.threads, used.registers, used.shared + launch.shared_bytes
+        )
 
     @property
     def resources(self) -> Resources:

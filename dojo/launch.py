@@ -27,6 +27,8 @@ class Limits(Protocol):
     def registers_per_block(self) -> int: ...
     @property
     def shared_per_block(self) -> int: ...
+    @property
+    def shared_optin(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Usual:
     threads_per_block: int = 1024
     registers_per_block: int = 65536
     shared_per_block: int = 48 * 1024
+    shared_optin: int = 163 * 1024  # of sm_80
 
 
 @dataclass(frozen=True)
@@ -106,16 +109,16 @@ def launch(
         uninitialised=() if filled else (output,),
         parameters=task.names,
         element=element,
-        budget=budget(problem, configuration),
+        budget=budget(problem, configuration, task.sums(**compiled.constants)),
     )
     left = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
     return Launched(problem, configuration, left, report.findings, report)
 
 
-def budget(problem: Problem, configuration: Configuration) -> int:
+def budget(problem: Problem, configuration: Configuration, sums: int = 1) -> int:
     """Thread instructions after which a launch counts as endless, some 20 times what slow kernels need."""
-    threads = configuration.threads * math.prod(configuration.grid)
-    return threads * (2000 + 200 * problem.terms)
+    threads = max(configuration.threads * math.prod(configuration.grid), 256)
+    return threads * sums * (2000 + 200 * problem.terms)
 
 
 def impossible(configuration: Configuration, used: Resources, limits: Limits) -> str:
@@ -136,6 +139,8 @@ def impossible(configuration: Configuration, used: Resources, limits: Limits) ->
             f"needs {granted} registers for each of {threads:,} threads, {registers:,} in all; a block has "
             f"{limits.registers_per_block:,}: __launch_bounds__({threads}) makes the compiler use fewer"
         )
-    if used.shared > limits.shared_per_block:
-        return f"needs {used.shared:,} bytes of shared memory; a block has {limits.shared_per_block:,}"
+    shared = used.shared + configuration.shared_bytes
+    most = limits.shared_optin if configuration.shared_bytes else limits.shared_per_block
+    if shared > most:
+        return f"needs {shared:,} bytes of shared memory; a block has {most:,}"
     return ""

@@ -73,7 +73,11 @@ class Contest:
         for check in timings.checks:
             args = dict(zip(task.names, check.args, strict=True))
             got = args.pop(task.output)
-            data = specify(task, self.size, {name: args[name] for name in args if name not in self.size})
+            data = specify(
+                task,
+                self.size,
+                {name: args[name] for name in args if not isinstance(self.size.get(name), int)},
+            )
             if what := compare.sentence(task, data, got, configuration):
                 return what
         return ""

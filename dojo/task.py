@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Size = Mapping[str, int]  # {"Width": 64}: what the scalar parameters are, by name
+Size = Mapping[str, Any]  # {"Width": 64}: what the scalar parameters are, by name
 Index3 = tuple[int, int, int]  # (x, y, z), as CUDA writes it
 
 
@@ -41,6 +41,14 @@ def in_tiles(index: tuple[int, ...], block: tuple[int, ...]) -> str:
     return f"thread {(column % x, row % y)} of block {(column // x, row // y)}"
 
 
+def no_demands(**_: int) -> str:
+    return ""
+
+
+def one_sum(**_: int) -> int:
+    return 1
+
+
 def no_mistakes(**_: Any) -> dict[str, Array]:
     return {}
 
@@ -66,7 +74,11 @@ class Task:
         nobody  # (index, block) -> whose element
     )
     stub_works: bool = False  # whether the stub runs and is right, and so is graded in full
+    tells_occupancy: bool = False  # whether the card tells how many blocks fit on a multiprocessor
     mistakes: Callable[..., dict[str, Array]] = no_mistakes  # (**inputs, **constants) -> name: what it yields
+
+    demands: Callable[..., str] = no_demands  # (**constants) -> why they do not fit together, or ""
+    sums: Callable[..., int] = one_sum  # (**constants) -> elements of the output that a thread computes
 
     @property
     def names(self) -> list[str]:
@@ -93,7 +105,8 @@ def random_array(generator: np.random.Generator) -> Callable[..., Array]:
 
 def problem(task: Task, size: Size, seed: int) -> Problem:
     """Arguments for one size. The same seed gives the same data."""
-    generator = np.random.default_rng([seed, *size.values()])
+    scalars = [round(1000 * value) if isinstance(value, float) else value for value in size.values()]
+    generator = np.random.default_rng([seed, *scalars])
     return specify(task, size, task.inputs(random_array(generator), **size))
 
 

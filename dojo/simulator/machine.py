@@ -280,7 +280,7 @@ class Machine:
         self.shared.barrier(columns)
 
     def count_votes(self, block: Block, lanes: Lanes) -> None:
-        """bar.red: how many (.popc) threads of each block, whether all (.and) or any (.or), hold a predicate."""
+        """bar.red: how many threads of each block, or whether all or any of them, hold a predicate."""
         i = block.instructions[-1]
         if "red" not in i.parts:
             return

@@ -128,7 +128,7 @@ class Machine:
             elif slot in self.program.unset:
                 width = BYTES[types.get(name, "pred")]
                 self.registers[slot] = np.False_ if types.get(name) == "pred" else ~UNSIGNED[width](0)
-                self.registers[self.program.mask_of(slot)] = np.True_
+                self.registers[self.program.masks[slot]] = np.True_
         self.waiting: dict[int, list[Lanes]] = {0: [Lanes(self.threads, blocks)]}
         self.parked: dict[int, list[Lanes]] = {}  # at __syncthreads(), by basic block
         self.held: dict[
@@ -450,7 +450,7 @@ class Machine:
                 if slot in self.program.unset:
                     marks = unset is not None and result is results[0]
                     mask = unset.reshape(-1)[place].reshape(lanes.shape) if marks else np.False_
-                    mine[self.program.mask_of(slot)] = mask
+                    mine[self.program.masks[slot]] = mask
 
     def report_absent(self, block: Block, lanes: Lanes, k: int, source: int) -> None:
         number = int(lanes.numbers[k])

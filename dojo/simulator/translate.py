@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ class Program:
     slots: dict[str, int]  # register name -> index in the register file
     sites: list[Site] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
-    unset: frozenset[int] = frozenset()  # slots that some path leaves unset; their masks follow at `mask_of`
+    unset: frozenset[int] = frozenset()  # slots that some path leaves unset; see `masks`
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
     unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none
     optimistic: frozenset[str] = frozenset()  # registers that a compare-and-swap compares with
@@ -120,9 +121,10 @@ class Program:
     uses_warp_barrier: bool = False
     uses_warps: bool = False  # has warp barriers or warp functions
 
-    def mask_of(self, slot: int) -> int:
-        """The slot of the array that says which lanes have `slot` still unset."""
-        return len(self.slots) + sorted(self.unset).index(slot)
+    @cached_property
+    def masks(self) -> dict[int, int]:
+        """For each slot in `unset` the slot of the array that says in which lanes it is."""
+        return {slot: len(self.slots) + n for n, slot in enumerate(sorted(self.unset))}
 
     @property
     def size(self) -> int:
@@ -403,7 +405,7 @@ _SPECIALS = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|la
 
 def _liveness(program: Program) -> None:
     """Backward: which slots (and unset masks) a block's successors still read."""
-    masks = {slot: program.mask_of(slot) for slot in program.unset}
+    masks = program.masks
 
     def with_masks(slots: set[int]) -> set[int]:
         return slots | {masks[s] for s in slots if s in masks}
@@ -498,7 +500,7 @@ class _Writer:
 
     def slot_unset(self, name: str) -> int | None:
         slot = self.program.slots[name]
-        return self.program.mask_of(slot) if slot in self.program.unset else None
+        return self.program.masks.get(slot)
 
     def load(self, name: str) -> str:
         """The local variable of a register, fetched from the file the first time."""

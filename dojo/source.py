@@ -62,7 +62,12 @@ class Source:
         return next((n for n, line in enumerate(self.lines, 1) if word.search(line.split("//")[0])), 0)
 
     def element(self, name: str, offset: int) -> str:
-        """("Nds", byte 384) -> "Nds[6][0]", or "Nds, element 96", or "Nds, byte 384", as much as is known."""
+        """("Nds", byte 384) -> "Nds[6][0]", or "Nds, element 96", or "Nds, byte 384", as much as is known.
+
+        A variable that is no array is just named.
+        """
+        if name in self.shared_scalars:
+            return name
         size, shape = self.shared_arrays.get(name, (0, None))
         if not size:
             return f"{name}, byte {offset}"
@@ -99,6 +104,13 @@ class Source:
                 known = all(extents) and arrays.get(name, (size, shape)) == (size, shape)
                 arrays[name] = size, shape if known else None
         return arrays
+
+    @cached_property
+    def shared_scalars(self) -> set[str]:
+        """Shared variables that are not arrays, by name."""
+        declarations = [ARRAY.sub("", text) for text in SHARED.findall(self.code)]
+        names = {name.split()[-1] for text in declarations for name in text.split(",") if name.split()}
+        return {name.lstrip("*&") for name in names if name not in SIZES} - set(self.shared_arrays)
 
     def value(self, expression: str) -> int | None:
         """An integer constant expression of literals and named constants."""

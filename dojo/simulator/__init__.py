@@ -18,14 +18,16 @@ import numpy as np
 from .findings import Access, Finding, Report
 from .machine import Machine
 from .memory import Buffer
-from .parse import BYTES, Parameter, Unsupported, Variable, parse
+from .parse import BYTES, InvalidPTX, Parameter, Unsupported, Variable, parse
 from .shared_memory import plain_name
-from .translate import Program, build
+from .translate import MALFORMED, Program, build
 
-__all__ = ["Access", "Finding", "Report", "Unsupported", "run"]
+__all__ = ["Access", "Finding", "InvalidPTX", "Report", "Unsupported", "run"]
 
 MAX_BLOCK_THREADS = 1024
-MAX_THREADS = 1 << 31  # of a launch: the race shadow numbers them in 32 bits
+MAX_THREADS = 1 << 27  # of a launch
+MAX_SHARED = 227 * 1024  # bytes of a block, on the card that has most
+MAX_VARIABLE = 1 << 31  # bytes
 
 
 def run(
@@ -59,7 +61,7 @@ def run(
     if threads > MAX_BLOCK_THREADS:
         raise ValueError(f"a block has at most {MAX_BLOCK_THREADS:,} threads, not {threads:,}")
     if grid[0] * grid[1] * grid[2] * threads >= MAX_THREADS:
-        raise ValueError("2**31 threads in one launch are too many to simulate")
+        raise ValueError(f"more than {MAX_THREADS:,} threads in one launch are too many to simulate")
     expected = program.kernel.parameters
     if len(args) != len(expected):
         raise TypeError(f"{kernel} takes {len(expected)} arguments, {len(args)} were given")
@@ -107,6 +109,8 @@ def run(
         arguments[parameter.name] = same.base.to_bytes(8, "little")
     static, local = _layout(variables.values(), program.symbols)
     shared = static + shared_bytes
+    if shared > MAX_SHARED or shared_bytes < 0:
+        raise ValueError(f"{shared:,} bytes of shared memory: a block has at most {MAX_SHARED:,}")
     extents = {
         v.name: (program.symbols[v.name], program.symbols[v.name] + v.size if v.size else shared)
         for v in variables.values()
@@ -143,7 +147,14 @@ def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
 @lru_cache(maxsize=32)
 def _program(ptx: str, kernel: str, uninitialised: frozenset[int]) -> Program:
     parsed = parse(ptx, kernel)
-    return build(parsed, frozenset(p.name for n, p in enumerate(parsed.parameters) if n in uninitialised))
+    for variable in parsed.variables.values():
+        if variable.size > MAX_VARIABLE:
+            raise Unsupported(f"the {variable.size:,} bytes of {plain_name(variable.name)}")
+    unknown = frozenset(p.name for n, p in enumerate(parsed.parameters) if n in uninitialised)
+    try:
+        return build(parsed, unknown)
+    except MALFORMED as error:
+        raise InvalidPTX(f"the flow of {kernel} is not PTX: {error!r}") from error
 
 
 def _layout(variables: Collection[Variable], symbols: dict[str, int]) -> tuple[int, int]:

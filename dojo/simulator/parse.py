@@ -41,6 +41,10 @@ class Unsupported(Exception):
         super().__init__(f"the simulator does not support {instruction}{place}{': ' + why if why else ''}")
 
 
+class InvalidPTX(ValueError):
+    """Text that is not PTX: str(e) says what and where."""
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
     name: str
@@ -189,7 +193,12 @@ def parse(ptx: str, kernel: str) -> Kernel:
     body = _Body(learner, functions, {parameter.name for parameter in parameters})
     for variable in _module_variables(text):
         body.variables[variable.name] = variable
-    body.read(text, match.end())
+    try:
+        body.read(text, match.end())
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidPTX):
+            raise
+        raise InvalidPTX(f"this is not PTX, on line {body.line} of the source: {error}") from None
     return Kernel(
         kernel,
         parameters,
@@ -204,7 +213,7 @@ def parse(ptx: str, kernel: str) -> Kernel:
 def _parameter(text: str) -> Parameter:
     match = _PARAMETER.search(text.strip())
     if not match:
-        raise ValueError(f"not a PTX parameter: {text.strip()}")
+        raise InvalidPTX(f"not a PTX parameter: {text.strip()}")
     return Parameter(match[2], match[1], BYTES[match[1]] * int(match[3] or 1))
 
 
@@ -319,7 +328,7 @@ class _Body:
             while position < end and text[position].isspace():
                 position += 1
             if position >= end:
-                raise ValueError("the PTX ends inside a kernel")
+                raise InvalidPTX("the PTX ends inside a kernel")
             character = text[position]
             if character in "{}":
                 depth += 1 if character == "{" else -1
@@ -340,7 +349,7 @@ class _Body:
                 continue
             stop = text.find(";", position)
             if stop < 0:
-                raise ValueError("a PTX statement has no end")
+                raise InvalidPTX("a PTX statement has no end")
             self.statement(text[position:stop].strip(), pending_label)
             position = stop + 1
 
@@ -489,7 +498,7 @@ class _Body:
         if found := self.lookup(text):
             return found
         if text.startswith("%"):
-            raise ValueError(f"unknown register {text}")
+            raise InvalidPTX(f"unknown register {text}")
         name, plus, offset = text.partition("+")
         if self.prefix and name.startswith("$L"):
             name = self.prefix + name
@@ -515,7 +524,7 @@ class _Body:
     def register(self, name: str) -> Register:
         found = self.lookup(name)
         if found is None:
-            raise ValueError(f"unknown register {name}")
+            raise InvalidPTX(f"unknown register {name}")
         return found
 
 

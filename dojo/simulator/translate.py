@@ -24,6 +24,7 @@ from .parse import (
     Group,
     Immediate,
     Instruction,
+    InvalidPTX,
     Kernel,
     Negated,
     Operand,
@@ -64,6 +65,10 @@ LOCAL_WINDOW = 1 << 61
 
 BARRIERS = ("bar", "barrier")
 COLLECTIVES = ("shfl", "vote", "match", "redux")
+
+
+# what reading an instruction with missing or misplaced operands ends in
+MALFORMED = (AssertionError, AttributeError, LookupError, OverflowError, StopIteration, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,15 @@ class Program:
     def code(self, number: int) -> Callable[[list[Any], Any], Any]:
         block = self.blocks[number]
         if block.function is None:
-            block.source, constants = _Writer(self, block).write()
+            writer = _Writer(self, block)
+            try:
+                block.source, constants = writer.write()
+            except MALFORMED as error:
+                if isinstance(error, InvalidPTX):
+                    raise
+                raise InvalidPTX(
+                    f"{writer.reading.opcode} on line {writer.reading.line} is not PTX"
+                ) from error
             space: dict[str, Any] = {**vars(numerics), "F": np.False_, **constants}
             exec(compile(block.source, f"<block {number} of {self.kernel.name}>", "exec"), space)
             block.function = space["block"]
@@ -471,7 +484,7 @@ def _provenance(instructions: list[Instruction]) -> dict[str, frozenset[str]]:
 
 class _Writer:
     def __init__(self, program: Program, block: Block) -> None:
-        self.program, self.block = program, block
+        self.program, self.block, self.reading = program, block, block.instructions[0]
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
         self.loaded: set[str] = set()
@@ -483,6 +496,7 @@ class _Writer:
             raise Unsupported(f"call {getattr(call.operands[0], 'name', '')}".strip(), call.line)
         value = ""
         for i in self.block.instructions:
+            self.reading = i
             value = self.instruction(i) or ""
         for name in self.written:
             self.lines.append(f"R[{self.program.slots[name]}] = {self.local(name)}")
@@ -561,9 +575,11 @@ class _Writer:
         if effect and isinstance(operand, Register) and self.slot_unset(name) is not None:
             mask = f"u{self.program.slots[name]}"
             self.lines.append(f"if {mask} is not F: M.check_set({mask}, {line})")
+        have = operand.type if isinstance(operand, Register) else "u32"
+        if (have == "pred") != (kind == "pred"):
+            raise InvalidPTX(f"{self.reading.opcode} on line {line} reads {name} as .{kind}")
         if kind == "pred":
             return text
-        have = operand.type if isinstance(operand, Register) else "u32"
         if BYTES[have] != BYTES[kind]:
             if BYTES[have] < BYTES[kind]:
                 if isinstance(operand, Special):
@@ -585,6 +601,8 @@ class _Writer:
         if not isinstance(operand, Register):
             raise Unsupported(f"the destination {operand}", line)
         local = self.local(operand.name)
+        if (operand.type == "pred") != (kind == "pred"):
+            raise InvalidPTX(f"{self.reading.opcode} on line {line} writes .{kind} to {operand.name}")
         if kind == "pred" or BYTES[operand.type] == BYTES[kind]:
             self.dtype[operand.name] = kind
         elif BYTES[operand.type] > BYTES[kind]:
@@ -655,6 +673,8 @@ class _Writer:
     def unset_mask(self, *operands: Operand) -> str:
         """Where one of the operands is unset: "F" if none can be."""
         names = [name for operand in operands for name in registers_of(operand)]
+        for name in names:
+            self.load(name)
         masks = [f"u{self.program.slots[name]}" for name in names if self.slot_unset(name) is not None]
         return " | ".join(dict.fromkeys(masks)) or "F"
 
@@ -821,6 +841,10 @@ class _Writer:
         assert isinstance(operand, Address)
         origin: frozenset[str] = frozenset()
         if isinstance(operand.base, Register):
+            if BYTES[operand.base.type] < 4 or operand.base.type == "pred":
+                raise InvalidPTX(
+                    f"{self.reading.opcode} on line {line} has {operand.base.name} for an address"
+                )
             base = self.register(operand.base, operand.base.type, line, effect=True)
             origin = self.program.provenance.get(operand.base.name, frozenset())
             if BYTES[operand.base.type] == 4:

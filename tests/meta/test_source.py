@@ -15,6 +15,7 @@ extern "C" __global__ void kernel(float *p)
     extern __shared__ double dynamic[];
     __shared__ float unknown[2][sizeof(float)];
     __shared__ Pair pairs[4];
+    __shared__ float total, halves[2];
     p[0] = Mds[0][0];   // why
 \tp[1] = 2;
 }
@@ -31,6 +32,8 @@ extern "C" __global__ void kernel(float *p)
         ("dynamic", 24, "dynamic[3]"),
         ("unknown", 12, "unknown, element 3"),
         ("pairs", 12, "pairs, byte 12"),
+        ("total", 0, "total"),
+        ("halves", 4, "halves[1]"),
         ("comment", 12, "comment, byte 12"),
         ("nobody", 12, "nobody, byte 12"),
     ],

@@ -3,8 +3,9 @@
     python tests/fuzz.py [SEED [SECONDS]]
 
 Each case is a kernel of solutions/ or tests/right/ whose PTX is damaged in one to three places: a statement
-left out, doubled or moved, a number, register, type or space exchanged, a character lost. Allowed are
-a report, `Unsupported`, `InvalidPTX`. Anything else is printed with the case's number, and the exit status is 1.
+left out, doubled or moved, a number, register, type or space exchanged, a character lost. Allowed are a
+report, `Unsupported`, `InvalidPTX`. Anything else is printed with the case's number, and the exit status is
+1.
 """
 
 import random

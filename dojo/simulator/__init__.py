@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .findings import Access, Finding, Report
+from .fusing import fused_widths
 from .machine import Machine
 from .memory import Buffer
 from .parse import BYTES, InvalidPTX, Parameter, Unsupported, Variable, parse
@@ -25,6 +26,9 @@ from .translate import MALFORMED, Program, build
 __all__ = ["Access", "Finding", "InvalidPTX", "Report", "Unsupported", "run"]
 
 MAX_BLOCK_THREADS = 1024
+MAX_BLOCK_Z = 64
+MAX_GRID_YZ = 65_535
+LEAST_BUDGET, BUDGET_OF_A_THREAD = 100_000_000, 50_000  # instructions
 MAX_THREADS = 1 << 27  # of a launch
 MAX_SHARED = 227 * 1024  # bytes of a block, on the card that has most
 MAX_VARIABLE = 1 << 31  # bytes
@@ -41,7 +45,7 @@ def run(
     uninitialised: Collection[int] = (),
     parameters: Sequence[str] = (),
     element: Callable[[str, int], str] | None = None,
-    budget: int = 2_000_000_000,
+    budget: int = 0,
 ) -> Report:
     """Launches `kernel` of a PTX module and reports what it did.
 
@@ -49,7 +53,7 @@ def run(
     and scalars. `uninitialised`: the indices of array arguments whose contents count as never written.
     `parameters`: the kernel's parameter names for messages. `element(variable, byte offset)` words an
     element of a shared array. `budget`: thread instructions before the launch is ended with a `timeout`
-    finding.
+    finding; 0: as many as a launch of this size should ever need.
 
     Raises `Unsupported` for an instruction that the simulator lacks, `KeyError` if there is no such kernel,
     `TypeError` for arguments that do not fit the parameters and `ValueError` for an impossible grid or
@@ -60,6 +64,15 @@ def run(
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
         raise ValueError(f"a block has at most {MAX_BLOCK_THREADS:,} threads, not {threads:,}")
+    if block[2] > MAX_BLOCK_Z or max(grid[1:]) > MAX_GRID_YZ:
+        raise ValueError(
+            f"a block has at most {MAX_BLOCK_Z} threads in z, a grid at most {MAX_GRID_YZ:,} blocks in y and "
+            f"z: not {block} and {grid}"
+        )
+    if 0 < program.kernel.max_threads < threads:
+        raise ValueError(
+            f"its __launch_bounds__ allow {program.kernel.max_threads:,} threads, not {threads:,}"
+        )
     if grid[0] * grid[1] * grid[2] * threads >= MAX_THREADS:
         raise ValueError(f"more than {MAX_THREADS:,} threads in one launch are too many to simulate")
     expected = program.kernel.parameters
@@ -101,13 +114,16 @@ def run(
             raise TypeError(f"{name} is an array, but the kernel takes a .{parameter.type} there")
         same = next((found for array, found in arrays if array is argument), None)
         if same is None:
-            if any(np.may_share_memory(array, argument) for array, _ in arrays):
+            if any(_overlap(array, argument) for array, _ in arrays):
                 raise ValueError(f"{name} overlaps another argument: pass the whole array twice, or a copy")
             same = new_buffer(name, argument, parameter.name, n not in uninitialised)
             arrays.append((argument, same))
         origins[parameter.name] = same
         arguments[parameter.name] = same.base.to_bytes(8, "little")
     static, local = _layout(variables.values(), program.symbols)
+    if not program.joined:
+        addresses = {v.name: program.symbols[v.name] for v in variables.values() if v.space == "shared"}
+        program.joined = fused_widths([block.instructions for block in program.blocks], addresses)
     shared = static + shared_bytes
     if shared > MAX_SHARED or shared_bytes < 0:
         raise ValueError(f"{shared:,} bytes of shared memory: a block has at most {MAX_SHARED:,}")
@@ -128,12 +144,20 @@ def run(
         local_size=local,
         extents=extents,
         element=element or (lambda name, offset: f"{name}, byte {offset}"),
-        budget=budget,
+        budget=budget or max(LEAST_BUDGET, BUDGET_OF_A_THREAD * grid[0] * grid[1] * grid[2] * threads),
     )
     report = machine.run()
     for array, buffer in arrays:
-        array[...] = buffer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+        if buffer.changed:
+            array[...] = buffer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
     return report
+
+
+def _overlap(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=100_000)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
@@ -182,7 +206,11 @@ def _parameter_bytes(parameter: Parameter, value: Any) -> bytes:
         "b32": np.float32,
         "b64": np.float64,
     }
-    size = BYTES[parameter.type]
+    size = parameter.size
+    if size != BYTES[parameter.type]:  # a structure, or a __half
+        if isinstance(value, np.generic | bytes) and len(bytes(value)) == size:
+            return bytes(value)
+        raise TypeError(f"a parameter of {size} bytes takes a NumPy scalar or bytes of that size")
     if isinstance(value, float | np.floating):
         if parameter.type not in floats:
             raise TypeError(f"a float cannot be passed for a .{parameter.type} parameter")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .translate import Site
@@ -54,7 +55,8 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The outcome of a launch. `fma` and `instructions` count threads, not warps. `notes` say what was not
-    judged.
+    judged, `output` what printf printed. `accesses` are counted with the shared loads that the assembler
+    joins (see `fusing`), `ptx_accesses` as the PTX has them.
     """
 
     findings: list[Finding]
@@ -63,6 +65,7 @@ class Report:
     instructions: int
     notes: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
+    ptx_accesses: list[Access] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -187,15 +190,28 @@ class Log:
         return str(index[:2]) if self.grid[1] > 1 or self.block[1] > 1 else str(linear)
 
 
-def report(log: Log, sites: list[Site], counts: dict[int, Counts], fma: int, instructions: int) -> Report:
-    """What was seen, with the accesses summed up by source line, kind, space and width."""
+def report(
+    log: Log,
+    sites: list[Site],
+    counts: dict[int, Counts],
+    unjoined: dict[int, Counts],
+    fma: int,
+    instructions: int,
+) -> Report:
+    """What was seen. `unjoined`: the counts of the loads that the assembler joins, as if it did not."""
+    joined = _by_line(sites, counts, lambda site: site.joined if site.joined > 0 else site.bits)
+    plain = _by_line(sites, {**counts, **unjoined}, lambda site: site.bits)
+    return Report(log.in_order(), joined, fma, instructions, log.notes, log.output, plain)
+
+
+def _by_line(sites: list[Site], counts: dict[int, Counts], bits: Callable[[Site], int]) -> list[Access]:
+    """The accesses summed up by source line, kind, space and width."""
     table: dict[tuple[int, str, str, int], Counts] = {}
     for site in sites:
-        if site.number in counts and site.space != "const":
-            key = site.line, site.op, "global" if site.space == "generic" else site.space, site.bits
+        if site.number in counts and site.space != "const" and counts[site.number].requests:
+            key = site.line, site.op, "global" if site.space == "generic" else site.space, bits(site)
             table.setdefault(key, Counts()).add(counts[site.number])
-    accesses = [
+    return [
         Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes, c.worst)
         for key, c in sorted(table.items())
     ]
-    return Report(log.in_order(), accesses, fma, instructions, log.notes, log.output)

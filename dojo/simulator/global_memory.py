@@ -41,7 +41,7 @@ class GlobalMemory:
     ) -> None:
         self.buffers, self.origins, self.log, self.counts, self.sites = buffers, origins, log, counts, sites
         self.judges_blocks = judges_blocks
-        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
+        self.unset: list[Array] = [np.False_] * 4  # where the last load found what nobody wrote, by element
         self.order: Order
         for buffer in buffers.values():
             if buffer.shadow is not None:
@@ -75,9 +75,10 @@ class GlobalMemory:
         if atomic is not None:
             self._judge(site, buffer, at, lanes, None)
             view = buffer.data.view(UNSIGNED[site.element])
+            buffer.changed = True
             return [atomic(view, lanes.spread(at) // site.element, None).reshape(lanes.shape)]
         if values is None:
-            self.unset = np.False_
+            self.unset = [np.False_] * site.count
             self._judge(site, buffer, at, lanes, None)
             return buffer.read(at, site.element, site.count)
         contents = tuple(lanes.spread(value) for value in values)
@@ -114,7 +115,7 @@ class GlobalMemory:
             return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
 
         found = merge(site, lanes, parts, values, atomic, serve)
-        self.unset = np.False_
+        self.unset = [np.False_] * site.count
         return found
 
     def _report_outside(self, site: Site, number: int, address: int, origin: str) -> None:
@@ -172,9 +173,9 @@ class GlobalMemory:
             offset // buffer.grain + n for n in range(max(1, site.element * site.count // buffer.grain))
         ]
         clashes = []
-        for place in places:
+        for n, place in enumerate(places):
             if buffer.written is not None:
-                self._judge_written(site, buffer, place, offset, lanes)
+                self._judge_written(site, buffer, place, n, offset, lanes)
             if shadow is None:
                 continue
             if site.op == "load":
@@ -186,7 +187,6 @@ class GlobalMemory:
                     site.number,
                     self.order.now,
                     ordered,
-                    atomic=site.op == "atomic",
                     exempt=exempt,
                     unchanged=unchanged if contents is not None else None,
                 )
@@ -203,7 +203,9 @@ class GlobalMemory:
             assert shadow is not None
             self._judge_clash(site, buffer, offset, lanes, contents, beside, shadow.writer.thread[place])
 
-    def _judge_written(self, site: Site, buffer: Buffer, place: Any, offset: Any, lanes: Lanes) -> None:
+    def _judge_written(
+        self, site: Site, buffer: Buffer, place: Any, n: int, offset: Any, lanes: Lanes
+    ) -> None:
         assert buffer.written is not None
         if site.op != "store":
             fresh = ~buffer.written[place]
@@ -214,7 +216,8 @@ class GlobalMemory:
                 text = f"{who} {VERB[site.op]} {name}, which was never written"
                 if site.op == "load":
                     self.log.unset_read(site.line, text)
-                    self.unset = self.unset | fresh.reshape(lanes.shape)
+                    element = n * buffer.grain // site.element
+                    self.unset[element] = self.unset[element] | fresh.reshape(lanes.shape)
                 else:
                     self.log.add("uninitialised", site.line, text)
         if site.op != "load":

@@ -7,6 +7,7 @@ sectors are counted from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class LocalMemory:
         self.size, self.log, self.counts = size, log, counts
         self.words = Words(size, lanes if size else 1)
         self.written = np.zeros((size, lanes), bool)
-        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
+        self.unset: list[Array] = [np.False_] * 4  # where the last load found what nobody wrote, by element
 
     def access(
         self,
@@ -67,14 +68,26 @@ class LocalMemory:
                 self.written[at + n, lane] = True
             self.words.write(at, lane, site.element, [lanes.spread(value) for value in values])
             return None
-        fresh = ~np.all([self.written[at + n, lane] for n in range(width)], axis=0)
-        self.unset = fresh.reshape(lanes.shape) if fresh.any() else np.False_
-        if fresh.any():
-            k = int(np.flatnonzero(fresh)[0])
-            who = self.log.place(int(lane[k]))
-            self.log.unset_read(site.line, f"{who} reads an element of a local array that it never wrote")
+        self.unset = [np.False_] * site.count
+        for n in range(site.count):
+            start = at + n * site.element
+            fresh = ~np.all([self.written[start + byte, lane] for byte in range(site.element)], axis=0)
+            if fresh.any():
+                self.unset[n] = fresh.reshape(lanes.shape)
+                who = self.log.place(int(lane[int(np.flatnonzero(fresh)[0])]))
+                self.log.unset_read(site.line, f"{who} reads an element of a local array that it never wrote")
         found = self.words.read(at, lane, site.element, site.count)
         return [value.reshape(lanes.shape) for value in found]
+
+    def forget(self, site: Site, lanes: Lanes, base: Array, offset: int, unset: Sequence[Array]) -> None:
+        """What a store has just put there is no value: where its operands were unset, by element."""
+        address = lanes.spread(base.view(I64)) + offset
+        for n, mask in enumerate(unset):
+            which = lanes.spread(mask)
+            for byte in range(site.element):
+                at = address[which] + n * site.element + byte
+                inside = (at >= 0) & (at < self.size)
+                self.written[at[inside], lanes.numbers[which][inside]] = False
 
     def _count(self, site: Site, lanes: Lanes, address: Array) -> None:
         counts = self.counts.setdefault(site.number, Counts())

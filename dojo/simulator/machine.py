@@ -33,8 +33,8 @@ CHUNK_LANES = 65_536
 CHUNK_SHARED = 64 << 20  # bytes of shared memory simulated at a time
 CHUNK_LOCAL = 256 << 20
 LEAST_LANES = 256  # the budget counts a step of fewer lanes as one of so many: it takes as long
-PATIENCE = 1024  # steps of one set of lanes before another that waits has its turn
-TURN = 256  # steps of such a turn
+PATIENCE = 128  # steps of one set of lanes before another that waits has its turn
+TURN = 64  # steps of such a turn
 ALIVE = -2
 VOTES = ("popc", "and", "or")
 EVERY_LANE = 0xFFFFFFFF
@@ -77,12 +77,13 @@ class Machine:
         self.total_blocks = grid[0] * grid[1] * grid[2]
         self.fma = self.instructions = self.spent = 0
         self.counts: dict[int, Counts] = {}
+        self.unjoined: dict[int, Counts] = {}  # of loads that the assembler joins, before it does
         self.log = Log(grid, block)
         self.globals = GlobalMemory(
             buffers, origins, self.log, self.counts, program.sites, not program.uses_fence
         )
         self.now = 0
-        self.unset: Array = np.False_
+        self.unset: list[Array] = [np.False_] * 4
 
     def run(self) -> Report:
         """Every chunk of blocks in turn."""
@@ -98,7 +99,7 @@ class Machine:
                     self.run_chunk(first, min(size, self.total_blocks - first))
         except Stop:
             pass
-        return report(self.log, self.program.sites, self.counts, self.fma, self.instructions)
+        return report(self.log, self.program.sites, self.counts, self.unjoined, self.fma, self.instructions)
 
     def run_chunk(self, first: int, blocks: int) -> None:
         self.first_block, self.blocks = first, blocks
@@ -113,6 +114,7 @@ class Machine:
             self.extents,
             self.log,
             self.counts,
+            self.unjoined,
             self.program.sites,
             self.order,
             self.element,
@@ -302,23 +304,36 @@ class Machine:
         they hang.
         """
         released = np.zeros(self.blocks, bool)
-        for number, parts in list(self.parked.items()):
-            lanes = union(parts)
-            here = np.bincount(lanes.numbers % self.blocks, minlength=self.blocks)
+        for numbers in self.same_barriers():
+            lanes = {number: union(self.parked[number]) for number in numbers}
+            arrived = np.concatenate([some.numbers for some in lanes.values()])
+            here = np.bincount(arrived % self.blocks, minlength=self.blocks)
             complete = (here > 0) & (here == self.alive)
-            if complete.any():
-                gone, rest = lanes.where(lanes.take(complete[None, :]))
-                assert gone is not None
-                self.count_votes(self.program.blocks[number], gone)
-                self.put(self.program.blocks[number].next, gone, number)
+            if not complete.any():
+                continue
+            released |= complete
+            for number, some in lanes.items():
+                gone, rest = some.where(some.take(complete[None, :]))
                 self.parked.pop(number)
                 if rest is not None:
                     self.parked[number] = [rest]
-                released |= complete
+                if gone is not None:
+                    self.count_votes(self.program.blocks[number], gone)
+                    self.put(self.program.blocks[number].next, gone, number)
         if not released.any():
             self.report_stuck()
         others = ~released & (self.alive > 0)
         self.release(np.flatnonzero(released) if others.any() else None)
+
+    def same_barriers(self) -> list[list[int]]:
+        """Basic blocks where lanes are parked, those together that are one barrier of the source: the
+        compiler copies it where it unrolls a loop.
+        """
+        groups: dict[tuple[int, str], list[int]] = {}
+        for number in self.parked:
+            barrier = self.program.blocks[number].instructions[-1]
+            groups.setdefault((barrier.line, str(barrier.operands)), []).append(number)
+        return list(groups.values())
 
     def report_stuck(self) -> None:
         """Says who waits where in the first block that is stuck, and ends the launch."""
@@ -422,7 +437,8 @@ class Machine:
         unset: Array = None
         if name == "shfl":
             source, inside = warp.shuffle_source(mode, rows(operands[1]), rows(operands[2]))
-            there = np.take_along_axis(present, source, 1)
+            named = (masks >> source.astype(U32) & U32(1)).astype(bool)
+            there = np.take_along_axis(present, source, 1) & named
             absent = np.flatnonzero(~there.reshape(-1)[place])
             if len(absent):
                 self.report_absent(block, lanes, int(absent[0]), int(source.reshape(-1)[place[absent[0]]]))
@@ -502,6 +518,8 @@ class Machine:
             packed = self.local.words.column_bytes(lane, int(places[k]) - LOCAL_WINDOW)
             line = printf.formatted(self.string(int(texts[k])), packed, self.string)
             self.log.output.append(f"{self.log.place(lane)}: {line}")
+        if len(self.log.output) == MAX_PRINTED:
+            self.log.note(f"only the first {MAX_PRINTED} lines of printf are kept")
         return U32(0)
 
     def string(self, address: int) -> str:
@@ -523,8 +541,20 @@ class Machine:
         assert found is not None
         return found
 
-    def store(self, site: Site, base: Array, offset: int, origin: str, values: tuple[Array, ...]) -> None:
+    def store(
+        self,
+        site: Site,
+        base: Array,
+        offset: int,
+        origin: str,
+        values: tuple[Array, ...],
+        unset: tuple[Array, ...] = (),
+    ) -> None:
+        """`unset`: in which lanes each value is none (shared and local memory keep track of it)."""
         self.access(site, base, offset, origin, values)
+        if any(mask is not np.False_ for mask in unset):
+            memory = self.local if site.space == "local" else self.shared
+            memory.forget(site, self.lanes, base, offset, unset)
 
     def atomic(
         self, site: Site, base: Array, offset: int, origin: str, what: str, operands: tuple[Array, ...]
@@ -568,7 +598,10 @@ class Machine:
                     whole.reshape(-1)[some] = part
         assert values is not None
         self.copies = self.copies or AsyncCopies(self.shared, self.threads * self.blocks)
+        unset = self.globals.unset if size is None else []
         self.shared.access(store, lanes, *to, tuple(values))
+        if any(mask is not np.False_ for mask in unset):
+            self.shared.forget(store, lanes, to[0], to[1], unset)
         self.copies.start(lanes, to[0].view(I64) + to[1], store.bits // 8, store.number)
 
     def commit_copies(self) -> None:

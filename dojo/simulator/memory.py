@@ -34,6 +34,7 @@ class Buffer:
     ) -> None:
         self.name, self.base, self.size, self.grain = name, slot << SLOT_BITS, content.nbytes, grain
         self.itemsize = content.itemsize
+        self.changed = False
         self.data = np.full(-(-max(content.nbytes, 1) // 16) * 16, 0xFF, U8)
         self.data[: content.nbytes] = np.ascontiguousarray(content).reshape(-1).view(U8)
         places = len(self.data) // grain
@@ -49,6 +50,7 @@ class Buffer:
     def write(self, offset: Array, element: int, values: Sequence[Array]) -> None:
         view = self.data.view(UNSIGNED[element])
         index = offset // element if element > 1 else offset
+        self.changed = True
         for n, value in enumerate(values):
             view[index + n] = value
 

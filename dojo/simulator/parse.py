@@ -6,6 +6,7 @@ The grammar is the part of the PTX ISA that NVRTC writes, plus what inline assem
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -146,6 +147,7 @@ class Kernel:
     branch_targets: Mapping[str, tuple[str, ...]]
     registers: tuple[Register, ...]
     variables: Mapping[str, Variable] = field(default_factory=dict)
+    max_threads: int = 0  # of a block, by __launch_bounds__; 0 without them
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -199,6 +201,7 @@ def parse(ptx: str, kernel: str) -> Kernel:
         if isinstance(error, InvalidPTX):
             raise
         raise InvalidPTX(f"this is not PTX, on line {body.line} of the source: {error}") from None
+    bounds = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", match[3])
     return Kernel(
         kernel,
         parameters,
@@ -207,6 +210,7 @@ def parse(ptx: str, kernel: str) -> Kernel:
         body.branch_targets,
         tuple(body.registers.values()),
         body.variables,
+        math.prod(int(n) for n in bounds.groups("1")) if bounds else 0,
     )
 
 

@@ -1,7 +1,7 @@
 """Who touched which word last: the shadow of a memory, and the races that it shows.
 
 Two accesses to one place by different threads, one of them a write, are a race unless a barrier orders
-them. The shadow keeps, for every place, the last writer and two readers, so its size does not grow with the
+them. The shadow keeps, for every place, two writers and two readers, so its size does not grow with the
 run. Two readers are enough: whoever writes next races with at least one of two different threads. The two
 are chosen from different groups (warps for shared memory, blocks for global) where there is a choice,
 because a `__syncwarp()` orders only threads of one group.
@@ -64,8 +64,7 @@ class Shadow:
 
     def clear(self) -> None:
         size = self.places * self.columns
-        self.writer, self.reader, self.other_reader = _Last(size), _Last(size), _Last(size)
-        self.other_atomic: _Last | None = None
+        self.writer, self.other_writer, self.reader, self.other_reader = (_Last(size) for _ in range(4))
         self.touched = False
 
     def clear_columns(self, columns: Index) -> None:
@@ -79,7 +78,7 @@ class Shadow:
         self.columns = columns
 
     def _all(self) -> list[_Last]:
-        return [x for x in (self.writer, self.reader, self.other_reader, self.other_atomic) if x is not None]
+        return [self.writer, self.other_writer, self.reader, self.other_reader]
 
     def read(
         self,
@@ -94,23 +93,42 @@ class Shadow:
 
         `exempt`: by memory instruction, whether this access does not race with it.
         """
-        conflicts = self._against(self.writer, "read after write", place, thread, ordered, exempt)
-        if self.other_atomic is not None and exempt is None:
-            conflicts += self._against(self.other_atomic, "read after write", place, thread, ordered)
-        reader = self.reader
-        before = reader.thread[place]
-        reader.thread[place] = thread
-        now = reader.thread[place]
-        if (before != now).any() or (thread != now).any():
-            self._keep_two(place, thread, before, now, site, time)
-        reader.site[place] = site
-        reader.time[place] = time
-        self.touched = True
+        conflicts = [
+            conflict
+            for last in (self.writer, self.other_writer)
+            for conflict in self._against(last, "read after write", place, thread, ordered, exempt)
+        ]
+        self._remember(self.reader, self.other_reader, place, thread, site, time)
         return conflicts
 
-    def _keep_two(self, place: Index, thread: Index, before: Index, now: Index, site: int, time: int) -> None:
-        """Chooses the second reader: the one before, or another lane of this very access."""
-        reader, other = self.reader, self.other_reader
+    def _remember(
+        self, last: _Last, other: _Last, place: Index, thread: Index, site: int, time: int
+    ) -> Index:
+        """Notes the access; returns who stands for it in each place, where several lanes of it meet."""
+        before = last.thread[place]
+        last.thread[place] = thread
+        now = last.thread[place]
+        if ((before != NOBODY) & (before != now)).any() or (thread != now).any():
+            self._keep_two(last, other, place, thread, before, now, site, time)
+        last.site[place] = site
+        last.time[place] = time
+        self.touched = True
+        return now
+
+    def _keep_two(
+        self,
+        last: _Last,
+        other: _Last,
+        place: Index,
+        thread: Index,
+        before: Index,
+        now: Index,
+        site: int,
+        time: int,
+    ) -> None:
+        """Chooses the second thread: the one before, or another lane of this very access, if possible of
+        another group.
+        """
         second = other.thread[place]
         group_now = now // self.group
         keeps = (second != NOBODY) & (second // self.group != group_now)
@@ -118,8 +136,8 @@ class Shadow:
         at = np.flatnonzero(replaced)
         if len(at):
             other.thread[place[at]] = before[at]
-            other.site[place[at]] = reader.site[place[at]]
-            other.time[place[at]] = reader.time[place[at]]
+            other.site[place[at]] = last.site[place[at]]
+            other.time[place[at]] = last.time[place[at]]
         beside = thread != now  # lanes of one access share a place: the last one stands, another comes second
         if beside.any():
             far = beside & (thread // self.group != group_now)
@@ -131,7 +149,7 @@ class Shadow:
                 other.site[place[at]] = site
                 other.time[place[at]] = time
         same = other.thread[place] == now
-        if same.any():  # the second reader must be somebody else
+        if same.any():  # the second one must be somebody else
             other.thread[place[same]] = NOBODY
 
     def write(
@@ -142,7 +160,6 @@ class Shadow:
         time: int,
         ordered: Ordered | None,
         *,
-        atomic: bool = False,
         exempt: Index | None = None,
         unchanged: Callable[[], Index] | None = None,
     ) -> tuple[list[Conflict], Index]:
@@ -151,52 +168,16 @@ class Shadow:
         `unchanged` says where the very value stood there already: writing it again does not race with the
         write that put it there.
         """
-        conflicts = self._against(self.writer, "write after write", place, thread, ordered, exempt)
+        conflicts: list[Conflict] = []
+        for last in (self.writer, self.other_writer):
+            conflicts += self._against(last, "write after write", place, thread, ordered, exempt)
         if conflicts and unchanged is not None:
-            conflicts = [
-                c for c in (_only(c, ~unchanged()[c.positions]) for c in conflicts) if len(c.positions)
-            ]
+            same = unchanged()
+            conflicts = [c for c in (_only(c, ~same[c.positions]) for c in conflicts) if len(c.positions)]
         for last in (self.reader, self.other_reader):
             conflicts += self._against(last, "write after read", place, thread, ordered, exempt)
-        if not atomic and self.other_atomic is not None:
-            conflicts += self._against(self.other_atomic, "write after write", place, thread, ordered)
-        writer = self.writer
-        before = writer.thread[place]
-        writer.thread[place] = thread
-        now = writer.thread[place]
-        if atomic:
-            self._remember_atomics(place, thread, before, now, site, time, exempt)
-        writer.site[place] = site
-        writer.time[place] = time
-        self.touched = True
+        now = self._remember(self.writer, self.other_writer, place, thread, site, time)
         return conflicts, np.flatnonzero(now != thread)
-
-    def _remember_atomics(
-        self,
-        place: Index,
-        thread: Index,
-        before: Index,
-        now: Index,
-        site: int,
-        time: int,
-        atomics: Index | None,
-    ) -> None:
-        """Keeps, beside the last atomic of a place, one of another thread: the one before, or of this
-        access.
-        """
-        if self.other_atomic is None:
-            self.other_atomic = _Last(self.places * self.columns)
-        other, writer = self.other_atomic, self.writer
-        at = np.flatnonzero((before != NOBODY) & (before != now))
-        if atomics is not None:
-            at = at[atomics[writer.site[place[at]]]]
-        other.thread[place[at]] = before[at]
-        other.site[place[at]] = writer.site[place[at]]
-        other.time[place[at]] = writer.time[place[at]]
-        at = np.flatnonzero(thread != now)
-        other.thread[place[at]] = thread[at]
-        other.site[place[at]] = site
-        other.time[place[at]] = time
 
     def _against(
         self,

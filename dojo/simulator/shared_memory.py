@@ -8,7 +8,7 @@ while its base register and its lanes are the very same objects, as in a loop.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,8 @@ class Plan:
     address: NDArray[np.int64]  # bytes; one a thread (alike) or one a lane
     thread: NDArray[np.intp]  # index in the block, of each address
     column: NDArray[np.intp] | None  # the block of each address; None: the same for all blocks
-    counts: Counts
+    counts: Counts  # with what the assembler joins
+    unjoined: Counts  # as the PTX has it
 
 
 class SharedMemory:
@@ -52,18 +53,20 @@ class SharedMemory:
         extents: dict[str, tuple[int, int]],
         log: Log,
         counts: dict[int, Counts],
+        unjoined: dict[int, Counts],
         sites: list[Site],
         order: Order,
         element: Callable[[str, int], str],
     ) -> None:
         self.size, self.blocks, self.grain, self.extents = size, blocks, grain, extents
         self.log, self.counts, self.sites, self.order, self.element = log, counts, sites, order, element
+        self.unjoined = unjoined
         self.words = Words(size, blocks)
         places = self.words.data.shape[0] * 4 // grain
         self.written = np.zeros((places, 1), bool)  # one column stands for all blocks while they are alike
         self.shadow = Shadow(places, 1, 32)
         self.plans: dict[int, Plan] = {}
-        self.unset: Array = np.False_  # which lanes' last load found what nobody wrote
+        self.unset: list[Array] = [np.False_] * 4  # where the last load found what nobody wrote, by element
         self.judges = True  # until the first race between warps
         self.in_flight: NDArray[np.int32] | None = None  # the cp.async that each place is waiting for
 
@@ -79,6 +82,18 @@ class SharedMemory:
             self.shadow.clear()
         if self.written.shape[1] > 1 and (self.written == self.written[:, :1]).all():
             self.written = self.written[:, :1].copy()
+
+    def forget(self, site: Site, lanes: Lanes, base: Array, offset: int, unset: Sequence[Array]) -> None:
+        """What a store has just put there is no value: where its operands were unset, by element."""
+        address = lanes.spread(base.view(I64)) + offset
+        column = lanes.numbers % self.blocks
+        self._widen()
+        for n, mask in enumerate(unset):
+            which = lanes.spread(mask)
+            first = (address[which] + n * site.element) // self.grain
+            for step in range(max(1, site.element // self.grain)):
+                inside = (first >= 0) & (first + step < len(self.written))
+                self.written[(first + step)[inside], column[which][inside]] = False
 
     def landed(self, places: Array, lanes: Array, site: int) -> None:
         """Copies of cp.async that their threads have waited for: from now on like stores of these threads."""
@@ -135,11 +150,13 @@ class SharedMemory:
                 return self._astray(site, lanes, base, offset, origin, values, atomic)
             self.plans[site.number] = plan
         self.counts.setdefault(site.number, Counts()).add(plan.counts)
+        if site.joined >= 0:
+            self.unjoined.setdefault(site.number, Counts()).add(plan.unjoined)
         if atomic is not None:
             self._judge(site, plan)
             return [self._atomic(site, plan, atomic)]
         if values is None:
-            self.unset = np.False_
+            self.unset = [np.False_] * site.count
             self._judge(site, plan)
             found = self.words.read(plan.address, plan.column, site.element, site.count)
             return found if plan.column is None else [value.reshape(lanes.shape) for value in found]
@@ -157,21 +174,25 @@ class SharedMemory:
         start, end = self.extents.get(origin, (0, self.size))
         if int(address.min()) < start or int(address.max()) + width > end or (address & (width - 1)).any():
             return None
-        rows, active, times = lanes.by_warp(address)
-        wavefronts, ideal = traffic.shared_wavefronts(rows, active, site.bits, site.op != "load")
-        used, least = int(wavefronts.sum()) * times, int(ideal.sum()) * times
-        counts = Counts(int(active.any(axis=1).sum()) * times, 0, used, used - least, lanes.count * width)
-        if used > least:
-            conflicts = wavefronts - ideal
-            k = int(conflicts.argmax())
-            counts.worst_conflicts = int(conflicts[k])
-            counts.worst = tuple(int(a) if on else None for a, on in zip(rows[k], active[k], strict=True))
+        unjoined = counts = _cost(*lanes.by_warp(address), site.bits, site.op != "load", lanes.count)
+        if site.joined == 0:
+            counts = Counts()
+        elif site.joined > 0:
+            counts = _cost(*lanes.by_warp(address), site.joined, False, lanes.count)
         alike = lanes.flat is None and lanes.columns is None and (address.ndim < 2 or address.shape[1] == 1)
         if alike and site.op != "atomic":
             thread = lanes.thread[:, 0]
-            return Plan(base, lanes, np.broadcast_to(address.reshape(-1), thread.shape), thread, None, counts)
+            return Plan(
+                base,
+                lanes,
+                np.broadcast_to(address.reshape(-1), thread.shape),
+                thread,
+                None,
+                counts,
+                unjoined,
+            )
         column, thread = lanes.numbers % self.blocks, lanes.numbers // self.blocks
-        return Plan(base, lanes, lanes.spread(address), thread, column, counts)
+        return Plan(base, lanes, lanes.spread(address), thread, column, counts, unjoined)
 
     def _astray(
         self, site: Site, lanes: Lanes, base: Array, offset: int, origin: str, values: Any, atomic: Any
@@ -199,7 +220,7 @@ class SharedMemory:
             return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
 
         found = merge(site, lanes, [~outside & ~crooked], values, atomic, serve)
-        self.unset = np.False_
+        self.unset = [np.False_] * site.count
         return found
 
     def _atomic(self, site: Site, plan: Plan, atomic: Any) -> Array:
@@ -223,8 +244,8 @@ class SharedMemory:
             self._widen()
         places = [plan.address // grain + n for n in range(site.element * site.count // grain)]
         clashes = []
-        for place in places:
-            self._judge_written(site, plan, place)
+        for n, place in enumerate(places):
+            self._judge_written(site, plan, place, n)
             if self.in_flight is not None:
                 self._judge_in_flight(site, plan, place)
             if self.judges and self._judge_races(site, plan, place, contents):
@@ -266,7 +287,6 @@ class SharedMemory:
                 site.number,
                 self.order.now,
                 judge,
-                atomic=site.op == "atomic",
                 exempt=free,
                 unchanged=unchanged if contents is not None else None,
             )
@@ -274,7 +294,7 @@ class SharedMemory:
             self._report_race(site, conflict, at, who, column)
         return len(beside) > 0 and contents is not None
 
-    def _judge_written(self, site: Site, plan: Plan, place: Any) -> None:
+    def _judge_written(self, site: Site, plan: Plan, place: Any, n: int) -> None:
         index = place if plan.column is None else (place, plan.column if self.written.shape[1] > 1 else 0)
         if site.op != "store":
             fresh = ~self.written[index]
@@ -290,7 +310,8 @@ class SharedMemory:
                 if site.op == "load":
                     self.log.unset_read(site.line, text)
                     shape = (len(place), -1) if plan.column is None else plan.lanes.shape
-                    self.unset = self.unset | fresh.reshape(shape)
+                    element = n * self.grain // site.element
+                    self.unset[element] = self.unset[element] | fresh.reshape(shape)
                 else:
                     self.log.add("uninitialised", site.line, text)
         if site.op != "load":
@@ -344,6 +365,19 @@ class SharedMemory:
             if start <= offset < end:
                 return self.element(plain_name(name), offset - start)
         return f"shared memory at byte {offset}"
+
+
+def _cost(rows: Array, active: Array, times: int, bits: int, store: bool, lanes: int) -> Counts:
+    """Of one access at these (warps, 32) addresses, by `times` blocks alike."""
+    wavefronts, ideal = traffic.shared_wavefronts(rows, active, bits, store)
+    used, least = int(wavefronts.sum()) * times, int(ideal.sum()) * times
+    counts = Counts(int(active.any(axis=1).sum()) * times, 0, used, used - least, lanes * bits // 8)
+    if used > least:
+        conflicts = wavefronts - ideal
+        k = int(conflicts.argmax())
+        counts.worst_conflicts = int(conflicts[k])
+        counts.worst = tuple(int(a) if on else None for a, on in zip(rows[k], active[k], strict=True))
+    return counts
 
 
 def plain_name(symbol: str) -> str:

@@ -82,6 +82,9 @@ class Site:
     element: int  # bytes
     count: int  # elements: 1, 2 or 4
     optimistic: bool = False  # the plain read of a compare-and-swap loop, which the swap checks
+    joined: int = (
+        -1
+    )  # bits of the wide load that the assembler makes of it; 0 in a later part, -1 if it stays
 
     @property
     def bits(self) -> int:
@@ -118,6 +121,7 @@ class Program:
     slots: dict[str, int]  # register name -> index in the register file
     sites: list[Site] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
+    joined: dict[int, int] = field(default_factory=dict)  # loads that the assembler joins (fusing)
     unset: frozenset[int] = frozenset()  # slots that some path leaves unset; see `masks`
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
     unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none
@@ -309,7 +313,9 @@ def build(kernel: Kernel, unknown: frozenset[str] = frozenset()) -> Program:
         block.ends_only = [i.parts[0] for i in block.instructions] in (["ret"], ["exit"])
         block.counted = sum(i.parts[0] != "skip" for i in block.instructions)
         block.fmas = sum(
-            i.parts[0] in ("fma", "mad") and i.parts[-1] in ("f32", "f64", "f16") for i in block.instructions
+            2 if i.parts[-1] == "f16x2" else 1
+            for i in block.instructions
+            if i.parts[0] in ("fma", "mad") and i.parts[-1].startswith("f")
         )
         blocks.append(block)
     names = dict.fromkeys(name for i in instructions for name in [*results(i), *sources(i)])
@@ -318,7 +324,7 @@ def build(kernel: Kernel, unknown: frozenset[str] = frozenset()) -> Program:
     ):
         names["CC"] = None
     program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
-    program.uses_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
+    program.uses_fence = any(i.parts[0] in ("membar", "fence") and "cta" not in i.parts for i in instructions)
     program.uses_warp_barrier = any(_ending(i) == "warp_barrier" for i in instructions)
     program.uses_warps = any(_ending(i) in ("warp_barrier", "collective") for i in instructions)
     program.provenance = _provenance(instructions)
@@ -385,7 +391,7 @@ def _maybe_unset(program: Program, unknown: frozenset[str]) -> frozenset[int]:
 
 
 # instructions whose results are set even where an operand is not: that is a finding at the instruction itself
-_STOPS = ("ld", "ldu", "atom", "vote", "match", "redux", "activemask", "vprintf")
+_STOPS = ("bar", "barrier", "ld", "ldu", "atom", "vote", "match", "redux", "activemask", "vprintf")
 
 
 def _may_read_unset(program: Program, i: Instruction, unknown: frozenset[str]) -> bool:
@@ -493,7 +499,10 @@ class _Writer:
 
     def write(self) -> tuple[str, dict[str, Any]]:
         if call := next((i for i in self.block.instructions if i.parts[0] == "call"), None):
-            raise Unsupported(f"call {getattr(call.operands[0], 'name', '')}".strip(), call.line)
+            name = getattr(call.operands[0], "name", "")
+            mangled = re.match(r"_Z(\d+)(\w+)", name)
+            name = mangled[2][: int(mangled[1])] if mangled else name
+            raise Unsupported(f"a call of {name}", call.line, "it calls itself, or is not in this file")
         value = ""
         for i in self.block.instructions:
             self.reading = i
@@ -822,14 +831,22 @@ class _Writer:
             known |= {"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"}
         if not words <= known or i.parts[-1] not in BYTES:
             raise Unsupported(i.opcode, i.line)
-        name = self.add_site(i.line, op, space, BYTES[i.parts[-1]], count, optimistic)
+        joined = self.program.joined.get(id(i), -1)
+        name = self.add_site(i.line, op, space, BYTES[i.parts[-1]], count, optimistic, joined)
         return name, self.program.sites[-1]
 
     def add_site(
-        self, line: int, op: str, space: str, element: int, count: int, optimistic: bool = False
+        self,
+        line: int,
+        op: str,
+        space: str,
+        element: int,
+        count: int,
+        optimistic: bool = False,
+        joined: int = -1,
     ) -> str:
         """A new memory instruction; returns the name of its constant."""
-        site = Site(len(self.program.sites), line, op, space, element, count, optimistic)
+        site = Site(len(self.program.sites), line, op, space, element, count, optimistic, joined)
         self.program.sites.append(site)
         self.constants[f"S{site.number}"] = _Named(site)
         return f"S{site.number}"
@@ -870,16 +887,17 @@ class _Writer:
                 to, kind, f"M.parameter({address.base.name!r}, {address.offset}, {_NAMES[kind]})", i.line
             )
             return
-        name, site = self.site(i, "load", any(r in self.program.optimistic for r in registers_of(to)))
+        optimistic = any(name in self.program.optimistic for name in registers_of(to))
+        name, site = self.site(i, "load", optimistic)
         raw = f"u{8 * site.element}"
         call = f"M.load({name}.site, {self.address(address, site, i.line)})"
         items = to.items if isinstance(to, Group) else (to,)
         self.lines.append(f"loaded = {call}")
-        unset = "M.unset" if any(self.slot_unset(name) is not None for name in registers_of(to)) else "F"
         for n, item in enumerate(items):
             if item is not None:
                 text = f"loaded[{n}]" if _NAMES[kind] == _NAMES[raw] else f"loaded[{n}].view({_NAMES[kind]})"
-                self.assign(item, kind if kind != "f16x2" else "u32", text, i.line, unset)
+                marked = any(self.slot_unset(name) is not None for name in registers_of(item))
+                self.assign(item, kind, text, i.line, f"M.unset[{n}]" if marked else "F")
 
     do_ldu = do_ld
 
@@ -890,8 +908,11 @@ class _Writer:
         name, site = self.site(i, "store")
         raw = f"u{8 * site.element}"
         items = value.items if isinstance(value, Group) else (value,)
-        values = ", ".join(self.source(item, raw, i.line, effect=True) for item in items)
-        self.lines.append(f"M.store({name}.site, {self.address(address, site, i.line)}, ({values},))")
+        carries = site.space in ("shared", "local")  # an unset value makes its place unwritten there
+        values = ", ".join(self.source(item, raw, i.line, effect=not carries) for item in items)
+        marks = [self.unset_mask(item) for item in items]
+        unset = f", ({', '.join(marks)},)" if carries and set(marks) != {"F"} else ""
+        self.lines.append(f"M.store({name}.site, {self.address(address, site, i.line)}, ({values},){unset})")
 
     def do_atom(self, i: Instruction) -> None:
         kind = i.parts[-1]

@@ -88,7 +88,7 @@ def test_constants_that_are_defined_by_themselves_end():
 
 
 def test_a_quote_has_no_comment_and_little_indent():
-    assert Source(TILED).quotes([11, 12, 11, 0, 99]) == ["11 |     p[0] = Mds[0][0];", "12 |     p[1] = 2;"]
+    assert Source(TILED).quotes([12, 13, 12, 0, 99]) == ["12 |     p[0] = Mds[0][0];", "13 |     p[1] = 2;"]
 
 
 def test_the_line_of_a_word_is_not_in_a_comment():

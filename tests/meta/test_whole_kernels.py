@@ -1,8 +1,4 @@
-"""Whole kernels at Width 256: traffic as Nsight Compute counted it on an NVIDIA H200, and two races.
-
-Shared loads are counted at PTX level: ptxas fuses some of them, so that the card shows 786,432 wavefronts
-for `tiled16` where 1,048,576 stand here.
-"""
+"""Whole kernels at Width 256: traffic as Nsight Compute counted it on an NVIDIA H200, and two races."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +7,7 @@ import numpy as np
 import pytest
 
 from dojo import simulate
+from dojo.katas import ROOT
 
 SOURCE = Path(__file__).with_name("whole_kernels.cu").read_text()
 WIDTH = 256
@@ -32,7 +29,7 @@ CASES = {
     ("naive", 32): Measured(1_048_576, 2_621_440, 2_048, 8_192),
     ("uncoalesced", 16): Measured(1_048_576, 8_912_896, 2_048, 32_768),
     ("uncoalesced", 32): Measured(1_048_576, 17_301_504, 2_048, 65_536),
-    ("tiled16", 16): Measured(65_536, 262_144, 2_048, 8_192, 1_048_576, 65_536),
+    ("tiled16", 16): Measured(65_536, 262_144, 2_048, 8_192, 786_432, 65_536),
     ("transposed", 32): Measured(32_768, 131_072, 2_048, 8_192, 1_048_576, 540_672, 0, 507_904),
     ("padded", 32): Measured(32_768, 131_072, 2_048, 8_192, 1_048_576, 32_768),
 }
@@ -66,6 +63,39 @@ def test_traffic_is_what_nsight_compute_counted(kernel, tile):
         shared_store_wavefronts=total("shared", "store", "wavefronts"),
         load_conflicts=total("shared", "load", "conflicts"),
         store_conflicts=total("shared", "store", "conflicts"),
+    )
+
+
+def test_shared_loads_before_the_assembler_joins_them():
+    """In tiled16 it makes four LDS.128 of 16 loads of a row of Mds: 24 wavefronts a warp and phase, not 32."""
+    report = run("tiled16", 16, WIDTH)
+    loads = [access for access in report.ptx_accesses if (access.space, access.op) == ("shared", "load")]
+    assert [(access.bits, access.requests, access.wavefronts) for access in loads] == [
+        (32, 1_048_576, 1_048_576)
+    ]
+    joined = {a.bits: a.requests for a in report.accesses if (a.space, a.op) == ("shared", "load")}
+    assert joined == {32: 524_288, 128: 131_072}
+
+
+SCORES = {  # shared-load instructions of the warps, wavefronts, conflicts
+    "dojo/stubs/03_swizzle.cu": (262_144, 4_456_448, 3_670_016),
+    "solutions/03_swizzle.cu": (655_360, 786_432, 0),
+    "solutions/03_swizzle.padding.cu": (655_360, 786_432, 0),
+}
+
+
+@pytest.mark.parametrize("file", SCORES)
+def test_scores_with_and_without_bank_conflicts(file):
+    """The stub's operands are both joined to LDS.128, which hides three quarters of the conflicts."""
+    Q, K = np.random.default_rng(0).uniform(-1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
+    S = np.full((WIDTH, WIDTH), np.nan, np.float32)
+    source = (ROOT / file).read_text()
+    grid, args = (WIDTH // 32, WIDTH // 32), [Q, K, S, WIDTH, WIDTH, WIDTH]
+    report = simulate(source, "scores_swizzle", grid, (32, 32), args, uninitialised=(2,))
+    loads = [access for access in report.accesses if (access.space, access.op) == ("shared", "load")]
+    assert (
+        tuple(sum(getattr(a, n) for a in loads) for n in ("requests", "wavefronts", "conflicts"))
+        == SCORES[file]
     )
 
 

@@ -1,4 +1,4 @@
-// refused: traffic, line 21: rows padded from 16 to 32 words put the two rows of a warp on the same banks
+// refused: traffic, line 17: rows padded from 16 to 32 words put the two rows of a warp on the same banks
 
 constexpr int TILE_WIDTH = 16;
 

@@ -1,0 +1,185 @@
+"""Which neighbouring shared loads the assembler (ptxas) joins into one wide load.
+
+It joins 32-bit loads of one basic block that have one base register and adjacent offsets, if it can prove
+that the joint address is aligned and nothing may have written in between. A load so joined costs the
+wavefronts of an LDS.64 or LDS.128, once. The proof needs to know register values modulo a power of two: a
+small congruence analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .parse import Address, Immediate, Instruction, Operand, Register, Symbol
+
+WORD = 4  # bytes of the loads that are joined
+BARRIERS = (
+    "bar",
+    "barrier",
+    "st",
+    "atom",
+    "red",
+    "cp",
+    "membar",
+    "fence",
+    "call",
+    "shfl",
+    "vote",
+    "match",
+    "redux",
+)
+UNKNOWN = (0, 0)
+EXACT = 16  # bits of an address that are followed
+
+Congruence = tuple[int, int]  # (k, c): the value is c modulo 2**k
+
+
+def fused_widths(blocks: Iterable[list[Instruction]], symbols: Mapping[str, int]) -> dict[int, int]:
+    """For each joined load, by id(instruction): the bits of the wide load that it begins, 0 if it is a later
+    part.
+
+    `blocks`: the basic blocks' instructions; `symbols`: the addresses of the shared variables.
+    """
+    lists = [list(block) for block in blocks]
+    known = _congruences([i for block in lists for i in block], symbols)
+    widths: dict[int, int] = {}
+    for block in lists:
+        window: dict[str, dict[int, Instruction]] = {}  # base register -> offset -> load
+        for i in block:
+            if _is_candidate(i):
+                address = i.operands[1]
+                assert isinstance(address, Address)
+                base = address.base.name if address.base else ""
+                window.setdefault(base, {}).setdefault(address.offset, i)
+            elif i.parts[0] in BARRIERS and "global" not in i.parts:
+                _join_all(window, known, symbols, widths)
+                window = {}
+            for name in _results(i):
+                if name in window:
+                    _join(window.pop(name), _value(Register(name, ""), known, symbols), widths)
+        _join_all(window, known, symbols, widths)
+    return widths
+
+
+def _is_candidate(i: Instruction) -> bool:
+    plain = not {"volatile", "v2", "v4"} & set(i.parts)
+    return plain and i.parts[0] == "ld" and "shared" in i.parts and i.parts[-1][1:] == "32"
+
+
+def _results(i: Instruction) -> list[str]:
+    to = i.operands[0] if i.operands else None
+    items = getattr(to, "items", (to,))
+    return [item.name for item in items if isinstance(item, Register)]
+
+
+def _join_all(
+    window: dict[str, dict[int, Instruction]],
+    known: Mapping[str, Congruence],
+    symbols: Mapping[str, int],
+    widths: dict[int, int],
+) -> None:
+    for base, loads in window.items():
+        operand: Operand = Symbol(base) if base in symbols else Register(base, "")
+        _join(loads, _value(operand, known, symbols), widths)
+
+
+def _join(loads: dict[int, Instruction], base: Congruence, widths: dict[int, int]) -> None:
+    """Fours where the address is provably a multiple of 16, then twos at multiples of 8."""
+    bits, rest = base
+    free = set(loads)
+    for count in (4, 2):
+        size = count * WORD
+        if 1 << bits < size:
+            continue
+        for offset in sorted(free):
+            part = [offset + n * WORD for n in range(count)]
+            if (rest + offset) % size == 0 and all(p in free for p in part):
+                free.difference_update(part)
+                for n, p in enumerate(part):
+                    widths[id(loads[p])] = 8 * size if n == 0 else 0
+
+
+# What is known of registers modulo a power of two
+
+
+def _congruences(instructions: list[Instruction], symbols: Mapping[str, int]) -> dict[str, Congruence]:
+    """From the top down: every register starts as anything at all and loses what its definitions do not
+    share.
+    """
+    known: dict[str, Congruence] = {}
+    changed = True
+    while changed:
+        changed = False
+        for i in instructions:
+            for name in _results(i):
+                value = _result(i, known, symbols)
+                if value is None:
+                    continue  # of a register that has no value yet
+                old = known.get(name)
+                new = value if old is None else _common(old, value)
+                if new != old:
+                    known[name], changed = new, True
+    return known
+
+
+def _common(a: Congruence, b: Congruence) -> Congruence:
+    bits = min(a[0], b[0])
+    while bits and (a[1] - b[1]) % (1 << bits):
+        bits -= 1
+    return bits, a[1] % (1 << bits)
+
+
+def _value(operand: Operand, known: Mapping[str, Congruence], symbols: Mapping[str, int]) -> Congruence:
+    if isinstance(operand, Immediate) and not operand.type:
+        return EXACT, operand.value % (1 << EXACT)
+    if isinstance(operand, Symbol) and operand.name in symbols:
+        return EXACT, (symbols[operand.name] + operand.offset) % (1 << EXACT)
+    return known.get(operand.name, UNKNOWN) if isinstance(operand, Register) else UNKNOWN
+
+
+def _result(i: Instruction, known: Mapping[str, Congruence], symbols: Mapping[str, int]) -> Congruence | None:
+    name = i.parts[0]
+    if name not in ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "or", "xor", "and", "selp"):
+        return UNKNOWN
+    operands = i.operands[1:]
+    if any(isinstance(o, Register) and o.name not in known for o in operands[: 2 if name == "selp" else 3]):
+        return None
+    a, b, c = ([_value(o, known, symbols) for o in operands] + [UNKNOWN] * 3)[:3]
+    if name in ("mov", "cvt", "cvta"):
+        return a
+    if name == "selp":
+        return _common(a, b)
+    if name in ("add", "sub"):
+        bits = min(a[0], b[0])
+        return bits, (a[1] + (b[1] if name == "add" else -b[1])) % (1 << bits)
+    if name in ("mul", "mad"):
+        if "hi" in i.parts:
+            return UNKNOWN
+        product = _times(a, b)
+        if name == "mul":
+            return product
+        bits = min(product[0], c[0])
+        return bits, (product[1] + c[1]) % (1 << bits)
+    if name == "shl":
+        count = operands[1]
+        return _times(a, (EXACT, 1 << min(count.value, EXACT))) if isinstance(count, Immediate) else UNKNOWN
+    mask = operands[1]
+    if name == "and" and isinstance(mask, Immediate):
+        bits = EXACT if a[0] == EXACT else max(a[0], _trailing_zeros(mask.value))
+        return bits, a[1] & mask.value & ((1 << bits) - 1) if bits > a[0] else (a[1] & mask.value) % (
+            1 << bits
+        )
+    if name in ("or", "xor"):
+        bits = min(a[0], b[0])
+        return bits, (a[1] | b[1] if name == "or" else a[1] ^ b[1]) % (1 << bits)
+    return UNKNOWN
+
+
+def _times(a: Congruence, b: Congruence) -> Congruence:
+    """(ca + 2**ka x) * (cb + 2**kb y): known modulo the lowest of the mixed terms."""
+    bits = min(a[0] + b[0], a[0] + _trailing_zeros(b[1]), b[0] + _trailing_zeros(a[1]), EXACT)
+    return bits, a[1] * b[1] % (1 << bits)
+
+
+def _trailing_zeros(value: int) -> int:
+    return EXACT if value % (1 << EXACT) == 0 else (value & -value).bit_length() - 1

@@ -121,7 +121,7 @@ def run(
         origins[parameter.name] = same
         arguments[parameter.name] = same.base.to_bytes(8, "little")
     static, local = _layout(variables.values(), program.symbols)
-    if not program.joined:
+    if program.joined is None:
         addresses = {v.name: program.symbols[v.name] for v in variables.values() if v.space == "shared"}
         program.joined = fused_widths([block.instructions for block in program.blocks], addresses)
     shared = static + shared_bytes

@@ -31,8 +31,8 @@ def _bits(x: Array) -> int:
 
 def canonical(x: Array) -> Array:
     """`x` with every NaN replaced by the one that the hardware writes (f32, f16)."""
-    nan = np.isnan(x)
-    if not nan.any():
+    nan = x != x
+    if not np.count_nonzero(nan):  # much faster than .any() on small arrays
         return x
     return np.where(nan, NAN32 if x.dtype == F32 else NAN16, x)
 
@@ -105,9 +105,10 @@ def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
         r = s.astype(F32)
         bits = s.view(U64)
         again = (bits & U64(0x1FFFFFFF)) == U64(0x10000000)
-        if np.abs(s).min() < 2.0**-126:
-            again = again | ((np.abs(s) < 2.0**-126) & (s != 0))
-        if again.any():
+        tiny = np.abs(s) < 2.0**-126
+        if np.count_nonzero(tiny):
+            again = again | (tiny & (s != 0))
+        if np.count_nonzero(again):
             total, error = two_sum(product, c.astype(F64))
             r = np.where(again & np.isfinite(s), round_to(total, error, F32, mode), r)
         return canonical(r)

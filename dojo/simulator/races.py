@@ -108,7 +108,7 @@ class Shadow:
         before = last.thread[place]
         last.thread[place] = thread
         now = last.thread[place]
-        if ((before != NOBODY) & (before != now)).any() or (thread != now).any():
+        if np.count_nonzero((before != NOBODY) & (before != now)) or np.count_nonzero(thread != now):
             self._keep_two(last, other, place, thread, before, now, site, time)
         last.site[place] = site
         last.time[place] = time
@@ -139,7 +139,7 @@ class Shadow:
             other.site[place[at]] = last.site[place[at]]
             other.time[place[at]] = last.time[place[at]]
         beside = thread != now  # lanes of one access share a place: the last one stands, another comes second
-        if beside.any():
+        if np.count_nonzero(beside):
             far = beside & (thread // self.group != group_now)
             second = other.thread[place]
             near = beside & ~far & ((second == NOBODY) | (second // self.group == group_now))
@@ -149,7 +149,7 @@ class Shadow:
                 other.site[place[at]] = site
                 other.time[place[at]] = time
         same = other.thread[place] == now
-        if same.any():  # the second one must be somebody else
+        if np.count_nonzero(same):  # the second one must be somebody else
             other.thread[place[same]] = NOBODY
 
     def write(
@@ -190,7 +190,7 @@ class Shadow:
     ) -> list[Conflict]:
         before = last.thread[place]
         clash = (before != NOBODY) & (before != thread)
-        if not clash.any():
+        if not np.count_nonzero(clash):
             return []
         at = np.flatnonzero(clash)
         if exempt is not None:

@@ -298,7 +298,7 @@ class SharedMemory:
         index = place if plan.column is None else (place, plan.column if self.written.shape[1] > 1 else 0)
         if site.op != "store":
             fresh = ~self.written[index]
-            if fresh.any():
+            if np.count_nonzero(fresh):
                 where = np.argwhere(fresh)[0]
                 k = int(where[0])
                 column = int(where[-1]) if self.written.shape[1] > 1 else 0

@@ -121,7 +121,7 @@ class Program:
     slots: dict[str, int]  # register name -> index in the register file
     sites: list[Site] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
-    joined: dict[int, int] = field(default_factory=dict)  # loads that the assembler joins (fusing)
+    joined: dict[int, int] | None = None  # loads that the assembler joins (fusing), by id of the instruction
     unset: frozenset[int] = frozenset()  # slots that some path leaves unset; see `masks`
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
     unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none
@@ -831,7 +831,7 @@ class _Writer:
             known |= {"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"}
         if not words <= known or i.parts[-1] not in BYTES:
             raise Unsupported(i.opcode, i.line)
-        joined = self.program.joined.get(id(i), -1)
+        joined = (self.program.joined or {}).get(id(i), -1)
         name = self.add_site(i.line, op, space, BYTES[i.parts[-1]], count, optimistic, joined)
         return name, self.program.sites[-1]
 

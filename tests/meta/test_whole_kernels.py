@@ -67,12 +67,11 @@ def test_traffic_is_what_nsight_compute_counted(kernel, tile):
 
 
 def test_shared_loads_before_the_assembler_joins_them():
-    """In tiled16 it makes four LDS.128 of 16 loads of a row of Mds: 24 wavefronts a warp and phase, not 32."""
+    """In tiled16 it makes four LDS.128 of 16 loads of Mds: 24 wavefronts a warp and phase, not 32."""
     report = run("tiled16", 16, WIDTH)
-    loads = [access for access in report.ptx_accesses if (access.space, access.op) == ("shared", "load")]
-    assert [(access.bits, access.requests, access.wavefronts) for access in loads] == [
-        (32, 1_048_576, 1_048_576)
-    ]
+    loads = [a for a in report.ptx_accesses if (a.space, a.op) == ("shared", "load")]
+    figures = [(load.bits, load.requests, load.wavefronts) for load in loads]
+    assert figures == [(32, 1_048_576, 1_048_576)]
     joined = {a.bits: a.requests for a in report.accesses if (a.space, a.op) == ("shared", "load")}
     assert joined == {32: 524_288, 128: 131_072}
 

@@ -59,6 +59,25 @@ class LoadSectors:
 
 
 @dataclass(frozen=True)
+class ReadOnce:
+    """Threads ask global memory for so many bytes and no more: nothing is loaded twice."""
+
+    bytes: Callable[..., int]  # (**size)
+
+    def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
+        accesses = loads(report, "global")
+        asked, once = sum(access.bytes for access in accesses), self.bytes(**size)
+        if asked > once:
+            worst = max(accesses, key=lambda access: access.bytes)
+            raise Missed(
+                f"asks for {worst.bytes:,} of the {asked:,} bytes that threads load from global memory at "
+                f"{spell(size)}, where each element once is {once:,}",
+                worst.line,
+            )
+        return "each element read once"
+
+
+@dataclass(frozen=True)
 class Coalesced:
     """At most so many sectors a load request on average (a float4 request may have four times as many)."""
 

@@ -12,10 +12,12 @@ from typing import TextIO
 
 from dojo.grader import POINTS, Grade
 from dojo.outcome import Failure, Outcome
+from dojo.task import spell
 
 STARTED = time.monotonic()
 WIDTH = 80
 INDENT = 20  # where the text of a point begins
+PRINTED = 10  # lines of the kernel's own that are shown
 COLOURS = {"ok": "\033[32m", "FAIL": "\033[31m"}
 
 # The question that a failure ends with: by kind, and by a part of the sentence where that tells more.
@@ -30,6 +32,7 @@ QUESTIONS = (
     ("race", "write after read", "what must every thread have finished before a tile is overwritten?"),
     ("race", "read after write", "what must every thread have written before one of them reads it?"),
     ("race", "write after write", "which one of the threads should write this element?"),
+    ("barrier", "mask", "which lanes does the mask name, and does each of them come here?"),
     ("barrier", "", "which threads do not come to this __syncthreads()?"),
     ("timeout", "", "which value should end the loop, and who changes it?"),
     ("unsupported", "", "which line of the kernel needs this instruction?"),
@@ -50,9 +53,18 @@ def render(grade: Grade, *, colour: bool = False) -> str:
     for point in POINTS:
         if point in grade.outcomes:
             lines += rows(point, grade.outcomes[point], grade, colour)
-    return "\n".join(
-        [*lines, verdict(grade, colour)] if not lines[-1] else [*lines, "", verdict(grade, colour)]
-    )
+    for block in (printed(grade), [verdict(grade, colour)]):
+        lines += ["", *block] if block and lines[-1] else block
+    return "\n".join(lines)
+
+
+def printed(grade: Grade) -> list[str]:
+    """What the kernel printed at the smallest size, at most ten lines."""
+    lines = grade.printed
+    if not lines:
+        return []
+    left = [f"... and {len(lines) - PRINTED} more"] if len(lines) > PRINTED else []
+    return [f"printed at {spell(grade.sizes[0])}", *(f"    {line}" for line in [*lines[:PRINTED], *left]), ""]
 
 
 def header(grade: Grade) -> str:

@@ -29,11 +29,13 @@ HEADERS = {
     **dict.fromkeys(HOST_HEADERS.split(), ""),
 }
 OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PRELUDE}")
-FORMAT = 1  # of a cache entry; count it up when this file makes something else of the same source
+DEVICE = "--device-as-default-execution-space"  # only where it is needed: see `_only_constexpr`
+FORMAT = 2  # of a cache entry; count it up when this file makes something else of the same source
 LONGEST_SOURCE = 1_000_000  # characters
 
 # Exported names: "dojo_kernel", and "dojo_constant_" before each constant.
 CONSTANT = "dojo_constant_"
+MISSING = -(1 << 62)  # the value of what the file does not define
 
 
 class CompileError(Exception):
@@ -82,6 +84,24 @@ class Compiled:
         raise KeyError(f"no kernel {name}; there is: {', '.join(self.resources)}")
 
 
+@dataclass(frozen=True)
+class Function:
+    """`constexpr int NAME(int ARGUMENT)` in the file, or one constant for every number instead."""
+
+    name: str  # "rows_per_block"
+    argument: str  # "cols"
+    constant: str  # "ROWS_PER_BLOCK"
+    numbers: Sequence[int]  # for which its value is wanted
+
+    @property
+    def signature(self) -> str:
+        return f"constexpr int {self.name}(int {self.argument})"
+
+    def at(self, number: int) -> str:
+        """The name of the constant that its value is."""
+        return f"{self.name}_{number}"
+
+
 def start() -> None:
     """Begin the compiler's process without waiting for it. Never raises."""
     nvrtc.start()
@@ -99,6 +119,7 @@ def compile_cuda(
     arch: str = "sm_80",
     constants: Sequence[str] = (),
     optional: Mapping[str, int] | None = None,
+    functions: Sequence[Function] = (),
     defines: Mapping[str, int] | None = None,
     signature: tuple[str, str] | None = None,
     time_limit: float = nvrtc.TIME_LIMIT,
@@ -106,9 +127,10 @@ def compile_cuda(
     """Compile `source` to PTX (compute_80) and to a cubin for `arch`.
 
     `path` names the file in messages: "katas/02_tiled.cu". `constants` are names that the file must define as
-    whole numbers; `optional` ones have a default. `defines` become -D options, for a file that guards them by
-    #ifndef. `signature` is a kernel's name and parameters: ("scale", "float *x, int n"). `time_limit` is in
-    seconds, for each of the two compiles. Raises CompileError, and ValueError for a one-letter define.
+    whole numbers; `optional` ones have a default; `functions` give a constant for each of several numbers.
+    `defines` become -D options, for a file that guards them by #ifndef. `signature` is a kernel's name and
+    parameters: ("scale", "float *x, int n"). `time_limit` is in seconds, for each of the two compiles.
+    Raises CompileError, and ValueError for a one-letter define.
     """
     optional, defines = dict(optional or {}), dict(defines or {})
     if short := [name for name in defines if len(name) == 1]:
@@ -121,7 +143,9 @@ def compile_cuda(
         )
     # NVRTC would take NUL for the end of the file; a lone surrogate has no UTF-8.
     source = source.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    job = _Job(source, path, arch, tuple(constants), optional, defines, signature, time_limit)
+    job = _Job(
+        source, path, arch, tuple(constants), optional, tuple(functions), defines, signature, time_limit
+    )
     name = cache.name_of(FORMAT, _compiler(), HEADERS, OPTIONS, source, job.exports(), path, arch, defines)
     if (stored := cache.load(name)) is not None:
         return _from_json(stored)
@@ -156,6 +180,7 @@ class _Job:
     arch: str
     constants: Sequence[str]
     optional: Mapping[str, int]
+    functions: Sequence[Function]
     defines: Mapping[str, int]
     signature: tuple[str, str] | None
     time_limit: float
@@ -178,6 +203,12 @@ class _Job:
         numbers = {name.removeprefix(CONSTANT): int(value) for name, value in values.items()}
         if ignored := [name for name, value in self.defines.items() if numbers.get(name, value) != value]:
             raise CompileError(self.unguarded(ignored[0]))
+        for function in self.functions:
+            if MISSING in (numbers[function.at(n)] for n in function.numbers):
+                raise CompileError(
+                    f"{self.path} defines neither {function.constant} nor {function.signature}: "
+                    "the launch needs one of them"
+                )
         # The card gets the file as it is, except where only the export makes a template a kernel.
         for code in (self.source, text):
             answer = self.compile(self.arch, code)
@@ -195,7 +226,12 @@ class _Job:
         ]
         if arch.startswith("sm_"):
             options.append("--ptxas-options=-v")
-        return nvrtc.compile_program(text, self.path, options, HEADERS, time_limit=self.time_limit)
+        answer = nvrtc.compile_program(text, self.path, options, HEADERS, time_limit=self.time_limit)
+        if not answer.output and _only_constexpr(answer.log, self.path, text):
+            return nvrtc.compile_program(
+                text, self.path, [*options, DEVICE], HEADERS, time_limit=self.time_limit
+            )
+        return answer
 
     def exports(self) -> str:
         """The appended text. A #line before each export names it in the compiler's errors."""
@@ -205,21 +241,34 @@ class _Job:
             name, parameters = self.signature
             text += '#line 1 "dojo_kernel"\n'
             text += f'extern "C" __device__ void (*dojo_kernel)({parameters}) = &::{name};\n'
-        for name, default in self.optional.items():
+        by_function = dict.fromkeys((function.constant for function in self.functions), MISSING)
+        for name, default in {**self.optional, **by_function}.items():
             # A macro is not found by ::, a constant not by #ifdef; a name in the file hides the default's.
             text += f'#line 1 "{CONSTANT}{name}"\n#ifdef {name}\n{_export(name, name)}#else\n'
             text += f"namespace dojo_default {{ enum : long long {{ {name} = {default} }}; }}\n"
             text += f"using namespace dojo_default;\n{_export(name, f'::{name}')}#endif\n"
         for name in self.constants:
             text += f'#line 1 "{CONSTANT}{name}"\n{_export(name, name)}'
+        for function in self.functions:
+            constant = f"dojo_constant_{function.constant}"
+            text += (
+                "namespace dojo_default { template <class Number> __host__ __device__ constexpr long long "
+            )
+            text += f"{function.name}(Number) {{ return {constant}; }} }}\n"
+            text += "using namespace dojo_default;\n"
+            for n in function.numbers:
+                text += f'#line 1 "{CONSTANT}{function.at(n)}"\n'
+                text += _export(function.at(n), f"::{function.name}({n})")
         return text
 
     def refuse(self, log: str) -> None:
         """Raise the error in the first compile's `log`: the learner's own before those of the exports."""
         alone = self.compile("compute_80", self.source)
         if not alone.output:
-            if self.defines and self.compile("compute_80", self.source, {}).output:
-                raise CompileError(self.unguarded(next(iter(self.defines))))
+            # constexpr int BM = 16; has become constexpr int 32 = 16;
+            begin = re.search(r"\): error: expected an identifier\n(.*)", alone.log)
+            if fixed := [name for name in self.defines if begin and re.search(rf"\b{name}\b", begin[1])]:
+                raise CompileError(self.unguarded(fixed[0]))
             raise CompileError(_first_errors(alone.log, self.path, self.source))
         for export, message in re.findall(r"^(dojo_\w+)\(\d+\): error: (.*)", log, re.MULTILINE):
             if export == "dojo_kernel":
@@ -237,6 +286,13 @@ class _Job:
         return f"{self.path}: no {self.signature[0]} can be called as {call}"
 
     def wrong_constant(self, name: str, message: str) -> str:
+        for function in self.functions:
+            for n in function.numbers:
+                if name == function.at(n):
+                    return (
+                        f"{self.path}: {function.name}({n}) must be a constant whole number, the value of "
+                        f"{function.signature}"
+                    )
         if "undefined" in message:
             return f"{self.path} defines no {name}: the launch needs it, as in constexpr int {name} = 16;"
         return f"{self.path}: {name} must be a constant whole number, as in constexpr int {name} = 16;"
@@ -256,6 +312,25 @@ class _Job:
         if "--gpu-architecture" in log:
             raise CompileError(f"NVRTC {nvrtc.version()} cannot compile for this card ({self.arch})")
         raise CompileError(f"{self.path}: {_first_errors(log, self.path, self.source)}")
+
+
+def _only_constexpr(log: str, path: str, text: str) -> bool:
+    """Whether the file has only this wrong, that a constexpr function stands without __device__.
+
+    nvcc takes that where its value is a constant. The option that makes NVRTC take it would also hide a
+    forgotten __device__ elsewhere, so it is for such a file alone.
+    """
+    errors = re.findall(rf"^{re.escape(path)}\((\d+)\): error: (.*)\n  .*\n  ( *)\^", log, re.MULTILINE)
+    lines = text.split("\n")
+
+    def is_constexpr(line: int, column: int) -> bool:
+        head = "\n".join([*lines[: line - 1], lines[line - 1][:column]])
+        return bool(re.search(r"\bconstexpr\b[^;{}]*$", head))
+
+    return bool(errors) and all(
+        "is considered a host function" in message and is_constexpr(int(line), len(indent))
+        for line, message, indent in errors
+    )
 
 
 def _export(name: str, value: str) -> str:

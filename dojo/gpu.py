@@ -24,10 +24,22 @@ from typing import Any, Protocol
 
 from dojo.device import Card
 from dojo.rounds import CuBLAS
-from dojo.slab import Launch, Outcome
+from dojo.slab import Launch, Outcome, Stream
 from dojo.timing import Timings
 
-__all__ = ["Card", "CuBLAS", "Launch", "Outcome", "card", "compare", "run", "start", "stop", "why_not"]
+__all__ = [
+    "Card",
+    "CuBLAS",
+    "Launch",
+    "Outcome",
+    "Stream",
+    "card",
+    "compare",
+    "run",
+    "start",
+    "stop",
+    "why_not",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVE = "import sys; sys.path.insert(0, sys.argv[1]); from dojo.device import serve; serve(int(sys.argv[2]))"

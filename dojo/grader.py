@@ -5,7 +5,7 @@ values and the access counts. What a kata asks is its `Task`; how the outcomes l
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ import numpy as np
 
 from dojo import compare, gpu
 from dojo.bars import Bar, Missed, intensity
-from dojo.compile import Compiled, CompileError, Resources, compile_cuda, read_source
+from dojo.compile import MISSING, Compiled, CompileError, Resources, read_source
 from dojo.katas import ROOT, Kata
-from dojo.launch import Launched, Usual, impossible, launch
+from dojo.launch import Launched, Usual, compile_for, impossible, launch
 from dojo.occupancy import Occupancy, occupancy
 from dojo.outcome import Failure, NotGraded, Outcome, point
 from dojo.simulator import Finding, Report, Unsupported
 from dojo.source import Source
-from dojo.speed import Contest, judge
+from dojo.speed import Bandwidth, Contest, wrong
 from dojo.task import Configuration, Size, Task, problem, spell, spell_all
 from dojo.timing import Timings
 
@@ -62,9 +62,9 @@ class Grade:
             what = f"is still the stub; fill in the hole, then make kata={self.kata.name} test"
             raise Failure("untouched", f"{self.path} {what}")
         used = self.resources  # raises what the compiler says
-        for name in self.task.constants:
-            line = self.source.line_of(name)
-            if (value := self.compiled.constants[name]) < 1:
+        for name, value in self.launch_constants():
+            if value < 1:
+                line = self.source.line_of(name.split("(")[0])
                 raise Failure(
                     "launch", f"{self.place(line)} {name} is {value}; it must be at least 1", [line]
                 )
@@ -102,7 +102,7 @@ class Grade:
             except Failure as failure:
                 raise NotGraded(self.luck(failure.kind)) from None
         self.check(self.sizes, on_gpu=self.on == "gpu")
-        larger = self.task.gpu_sizes if self.card else ()
+        larger = self.task.all_gpu_sizes if self.card else ()
         self.check(larger, on_gpu=True)
         drawn = " x ".join(map(str, self.drawn.values()))
         return f"right at {spell_all([*self.sizes, *larger])}; {drawn} by ARGS=--seed={self.seed}"
@@ -133,7 +133,8 @@ class Grade:
         figures = self.judged(at, bars)
         for size in self.sizes:
             self.judged(size, everywhere)
-        figures.append(self.intensity(at))
+        if self.report(at).fma:
+            figures.append(self.intensity(at))
         if tiles:
             more = self.resources.shared - tiles(**self.compiled.constants)
             figures.append(
@@ -146,7 +147,8 @@ class Grade:
         try:
             return [bar.judge(self.report(size), size, self.compiled.constants) for bar in bars]
         except Missed as missed:
-            what = f"{self.place(missed.line)} {missed} ({self.intensity(size)})"
+            intensity = f" ({self.intensity(size)})" if self.report(size).fma else ""
+            what = f"{self.place(missed.line)} {missed}{intensity}"
             raise Failure("traffic", what, [missed.line], missed.details) from None
 
     def intensity(self, size: Size) -> str:
@@ -158,24 +160,30 @@ class Grade:
         return report
 
     @point
-    def speed(self, contest: Contest) -> str:
+    def speed(self, contest: Contest | Bandwidth) -> str:
         """Fast enough beside the contest's rivals, timed in one run on the same card."""
         if self.on == "cpu":
             raise NotGraded("not graded: on=cpu")
         if not self.card:
             raise NotGraded(f"not graded: no GPU here ({gpu.why_not().removesuffix(' here')})")
         self.need("compiles", "safe", "result")
-        self.check([contest.size], on_gpu=True)  # only what ended well once is timed
-        with self.progress("timing"):
-            timings = contest.run(self.task, self.compiled, self.kata.solution, self.seed)
-        if timings.problem:
-            kind, what = timings.problem
-            raise Failure(kind, f"{self.place()} at {spell(contest.size)}, {what}")
-        if what := contest.wrong(self.task, timings, self.configuration(contest.size)):
-            raise Failure("result", f"{self.place()} in a timed launch at {spell(contest.size)}, {what}")
-        if self.table:
-            self.table(timings)
-        passed, figures = judge(contest, timings)
+        if isinstance(contest, Contest):
+            self.check([contest.size], on_gpu=True)  # only what ended well once is timed
+        timed = []
+        for size in contest.sizes(self.card):
+            with self.progress(f"timing {spell(size)}"):
+                timings = contest.run(
+                    self.task, self.compiled, self.kata.solution, self.seed, size, self.card
+                )
+            if timings.problem:
+                kind, what = timings.problem
+                raise Failure(kind, f"{self.place()} at {spell(size)}, {what}")
+            if what := wrong(contest, self.task, self.compiled, size, timings):
+                raise Failure("result", f"{self.place()} in a timed launch at {spell(size)}, {what}")
+            if self.table:
+                self.table(timings)
+            timed.append((size, timings))
+        passed, figures = contest.judge(timed)
         if passed is None:
             raise NotGraded(figures)
         if not passed:
@@ -217,14 +225,9 @@ class Grade:
         task = self.task
         try:
             with self.progress("compiling"):
-                return compile_cuda(
-                    self.text,
-                    self.path,
-                    arch=self.card.arch if self.card else "sm_80",
-                    constants=task.constants,
-                    optional=task.optional,
-                    signature=(task.kernel, task.parameters),
-                )
+                arch = self.card.arch if self.card else "sm_80"
+                sizes = [*self.sizes, *task.all_gpu_sizes]
+                return compile_for(task, self.text, self.path, arch, sizes)
         except CompileError as error:
             first, *rest = str(error).splitlines()
             raise Failure(error.kind, first, details=rest) from None
@@ -246,7 +249,25 @@ class Grade:
         return Source(self.text, self.compiled.constants).element
 
     def configuration(self, size: Size) -> Configuration:
-        return self.task.configuration(**size, **self.compiled.constants)
+        return self.task.launch(size, self.compiled.constants)
+
+    def launch_constants(self) -> Iterator[tuple[str, int]]:
+        """The constants that the launch is made of, as the file spells them: "rows_per_block(31)"."""
+        constants = self.compiled.constants
+        for name in self.task.constants:
+            yield name, constants[name]
+        for name, (argument, constant) in self.task.functions.items():
+            if constants[constant] != MISSING and not self.source.line_of(name):
+                yield constant, constants[constant]
+                continue
+            for size in [*self.sizes, *self.task.all_gpu_sizes]:
+                yield f"{name}({size[argument]})", constants[f"{name}_{size[argument]}"]
+
+    @property
+    def printed(self) -> list[str]:
+        """What the kernel printed at the smallest size on the simulator."""
+        launched = self._launched.get((False, tuple(self.sizes[0].values())))
+        return launched.report.output if launched and launched.report else []
 
     def simulated(self, size: Size) -> Launched:
         try:
@@ -328,6 +349,8 @@ class Grade:
 
     def luck(self, kind: str) -> str:
         """What the values say of a kernel that is not safe."""
+        if kind == "result":  # a failed assert, or a trap
+            return "not run: the kernel stops itself"
         try:
             for size in self.sizes:
                 launched = self.simulated(size)

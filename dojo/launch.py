@@ -1,4 +1,4 @@
-"""One launch of a kernel, on the simulator or on the GPU, and whether a card could launch it at all.
+"""One launch of a task's kernel, on the simulator or on the GPU, and whether a card could launch it at all.
 
 The only place that knows there are two machines. What a launch means for the grade is grader.py's subject.
 """
@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 
 from dojo import gpu, simulator
-from dojo.compile import Compiled, Resources
+from dojo.compile import Compiled, Function, Resources, compile_cuda
 from dojo.simulator import Finding, Report
-from dojo.task import Array, Configuration, Problem, Task, ceil_div
+from dojo.task import Array, Configuration, Problem, Size, Task, ceil_div
 
 STUCK = ("timeout", "barrier", "launch")  # after one of these the output means nothing
 
@@ -62,6 +62,25 @@ class Launched:
         accesses = self.report.accesses if self.report else ()
         lines = {access.line for access in accesses if access.space == "global" and access.op == "store"}
         return lines.pop() if len(lines) == 1 else 0
+
+
+def compile_for(
+    task: Task, source: str, path: str, arch: str, sizes: Sequence[Size], kernel: str = ""
+) -> Compiled:
+    """The task's kernel, or another with its parameters, with the constants of a launch at these sizes."""
+    functions = [
+        Function(name, argument, constant, sorted({size[argument] for size in sizes}))
+        for name, (argument, constant) in task.functions.items()
+    ]
+    return compile_cuda(
+        source,
+        path,
+        arch=arch,
+        constants=task.constants,
+        optional=task.optional,
+        functions=functions,
+        signature=(kernel or task.kernel, task.parameters),
+    )
 
 
 def launch(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dojo.slab import POISON, Launch, load, refusal, scalar
+from dojo.slab import POISON, Launch, Stream, load, refusal, scalar
 from dojo.timing import Check, Timings
 
 WARM_UP = 0.5  # seconds: an idle card runs at a fraction of its clock
@@ -43,13 +43,24 @@ class Buffers:
     def __init__(self) -> None:
         self.pairs: dict[int, tuple[Any, Any]] = {}
 
-    def __call__(self, array: np.ndarray) -> tuple[Any, Any]:
+    def __call__(self, array: np.ndarray | Stream) -> tuple[Any, Any]:
         import cupy
 
         if id(array) not in self.pairs:
-            home = cupy.asarray(np.ascontiguousarray(array))
-            self.pairs[id(array)] = home, home.copy()
+            home = (
+                self.stream(array) if isinstance(array, Stream) else cupy.asarray(np.ascontiguousarray(array))
+            )
+            self.pairs[id(array)] = home, cupy.empty_like(home)
         return self.pairs[id(array)]
+
+    def stream(self, stream: Stream) -> Any:
+        import cupy
+
+        home, period = cupy.empty(stream.size, np.float32), cupy.asarray(stream.period)
+        for start in range(0, stream.size, period.size):
+            part = home[start : start + period.size]
+            part.data.copy_from_device(period.data, part.nbytes)
+        return home
 
 
 class Runner:

@@ -33,6 +33,30 @@ REFUSALS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A float32 input too large to send: so many elements of `period`, over and over, made on the card."""
+
+    period: np.ndarray
+    size: int
+
+    def sums(self, edges: np.ndarray, shift: int, values: np.ndarray) -> np.ndarray:
+        """The sum of the first `edges` elements, in float64, once the stream is rolled by `shift`.
+
+        `values` stand in for the period: the period itself, or what is to be summed in its place.
+        """
+        before = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+
+        def first(count: np.ndarray) -> np.ndarray:
+            return np.asarray(count // len(values) * before[-1] + before[count % len(values)])
+
+        tail = self.size - shift  # what comes first once it is rolled
+        start = first(np.asarray(tail))
+        return np.asarray(
+            first(tail + np.minimum(edges, shift)) - start + first(np.maximum(edges - shift, 0))
+        )
+
+
 @dataclass(frozen=True)
 class Launch:
     """One kernel launch: everything that the card needs. `args`, `outputs`, `inout` as for `dojo.gpu.run`."""
@@ -47,9 +71,9 @@ class Launch:
     inout: Collection[int] = ()
     names: Sequence[str] = ()
 
-    def arrays(self) -> dict[int, np.ndarray]:
-        """The array arguments by index."""
-        return {i: arg for i, arg in enumerate(self.args) if isinstance(arg, np.ndarray)}
+    def arrays(self) -> dict[int, Any]:
+        """The array arguments by index: NumPy's, and in what is timed also a Stream."""
+        return {i: arg for i, arg in enumerate(self.args) if isinstance(arg, np.ndarray | Stream)}
 
     def name(self, index: int) -> str:
         return self.names[index] if index < len(self.names) else f"argument {index}"

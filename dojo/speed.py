@@ -3,16 +3,23 @@
 All run in turns on the same card in one go (dojo/gpu.py), and bars are ratios: fair on any card.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from dojo import compare, gpu
 from dojo.compile import Compiled, compile_cuda, read_source
-from dojo.task import Configuration, Problem, Size, Task, problem, specify
-from dojo.timing import Timings
+from dojo.katas import ROOT
+from dojo.launch import compile_for
+from dojo.task import Problem, Size, Task, problem, rounding, specify
+from dojo.timing import Check, Timings
 
-SOLUTION, CUBLAS = "the solution", "cuBLAS"
+SOLUTION, CUBLAS, PROBE = "the solution", "cuBLAS", "the read probe"
+PROBE_FILE = ROOT / "dojo/read_probe.cu"
+PERIOD = 4_194_301  # a prime: no row of a long stream is another one
+BIGGEST = 1 << 30  # bytes of a long stream, ten times the largest L2; less where memory is small
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,15 @@ class Contest:
     cublas: gpu.CuBLAS
     bars: Mapping[str, float]  # {"naive": 1.2}; {"cuBLAS": 0.05} is 5 % of it
 
-    def run(self, task: Task, compiled: Compiled, solution: Path, seed: int) -> Timings:
+    def sizes(self, card: gpu.Card) -> list[Size]:
+        """The sizes that are timed, each of which must have been seen to end well."""
+        return [self.size]
+
+    def run(
+        self, task: Task, compiled: Compiled, solution: Path, seed: int, size: Size, card: gpu.Card
+    ) -> Timings:
         """Time everybody on the same data."""
-        data = problem(task, self.size, seed)
+        data = problem(task, size, seed)
         rivals: dict[str, gpu.Launch | gpu.CuBLAS] = {
             name: self.launch(task, self.compile(task, rival, compiled.arch), rival.kernel, data)
             for name, rival in {**self.rivals, SOLUTION: Rival(solution, task.kernel)}.items()
@@ -43,67 +56,152 @@ class Contest:
         return gpu.compare(self.launch(task, compiled, task.kernel, data), {**rivals, CUBLAS: self.cublas})
 
     def compile(self, task: Task, rival: Rival, arch: str) -> Compiled:
-        return compile_cuda(
-            read_source(rival.file),
-            rival.file.name,
-            arch=arch,
-            constants=task.constants,
-            optional=task.optional,
-            signature=(rival.kernel, task.parameters),
-        )
+        source = read_source(rival.file)
+        return compile_for(task, source, rival.file.name, arch, [self.size], kernel=rival.kernel)
 
     def launch(self, task: Task, compiled: Compiled, kernel: str, data: Problem) -> gpu.Launch:
-        configuration = task.configuration(**self.size, **compiled.constants)
-        output = (task.names.index(task.output),)
         filled = task.output in data.inputs
-        return gpu.Launch(
-            compiled.cubin,
-            compiled.entry(kernel),
-            configuration.grid,
-            configuration.block,
-            list(data.args.values()),
-            outputs=() if filled else output,
-            inout=output if filled else (),
-            shared_bytes=configuration.shared_bytes,
-            names=task.names,
-        )
+        return launch_of(task, compiled, kernel, data.size, data.args, filled=filled)
 
-    def wrong(self, task: Task, timings: Timings, configuration: Configuration) -> str:
-        """A sentence about the first timed launch whose output is not right, else ""."""
-        for check in timings.checks:
-            args = dict(zip(task.names, check.args, strict=True))
-            got = args.pop(task.output)
-            data = specify(
-                task,
-                self.size,
-                {name: args[name] for name in args if not isinstance(self.size.get(name), int)},
+    def wanted(self, task: Task, size: Size, check: Check) -> Problem:
+        """What a timed launch should have computed."""
+        args = dict(zip(task.names, check.args, strict=True))
+        given = {
+            name: value
+            for name, value in args.items()
+            if name != task.output and not isinstance(size.get(name), int)
+        }
+        return specify(task, size, given)
+
+    def judge(self, timed: Sequence[tuple[Size, Timings]]) -> tuple[bool | None, str]:
+        """Whether a bar is passed, None where that cannot be told, and the figures, or why it cannot.
+
+        "8.1 TFLOP/s: 1.57x naive (bar 1.20), 0.99x the solution, 16 % of cuBLAS"
+        """
+        ((_, timings),) = timed
+        rate = self.flop / timings.seconds(timings.candidate) / 1e12
+        others = [name for name in timings.times if name != timings.candidate]
+        ratios = [figure(name, timings.ratio(name), self.bars.get(name)) for name in others]
+        figures = f"{rate:.1f} TFLOP/s: {', '.join(ratios)}"
+        there = [name for name in self.bars if name in others]
+        noisy = [name for name in there if timings.too_noisy(name)]
+        if any(timings.ratio(name) >= self.bars[name] for name in there if name not in noisy):
+            return True, figures
+        if not there:
+            return (
+                None,
+                f"not graded: {'; '.join(timings.missing.get(name, f'no {name}') for name in self.bars)}",
             )
-            if what := compare.sentence(task, data, got, configuration):
-                return what
-        return ""
+        if noisy:
+            return None, f"{too_noisy(timings, noisy[0])}; {figures}"
+        return False, f"reaches {figures}; it should pass {'a bar' if len(self.bars) > 1 else 'the bar'}"
 
 
-def judge(contest: Contest, timings: Timings) -> tuple[bool | None, str]:
-    """Whether a bar is passed, None where that cannot be told, and the figures, or why it cannot.
+@dataclass(frozen=True)
+class Bandwidth:
+    """How fast a kernel reads the matrix X to sum its rows, beside the read probe, at several widths.
 
-    "8.1 TFLOP/s: 1.57x naive (bar 1.20), 0.99x the solution, 16 % of cuBLAS"
+    X is too large to send to the card and is made there; the bar is a share of the probe's speed at each
+    width. The widths are among the task's GPU sizes, where the kernel was seen to end well.
     """
-    rate = contest.flop / timings.seconds(timings.candidate) / 1e12
-    others = [name for name in timings.times if name != timings.candidate]
-    ratios = [figure(name, timings.ratio(name), contest.bars.get(name)) for name in others]
-    figures = f"{rate:.1f} TFLOP/s: {', '.join(ratios)}"
-    there = [name for name in contest.bars if name in others]
-    noisy = [name for name in there if timings.too_noisy(name)]
-    if any(timings.ratio(name) >= contest.bars[name] for name in there if name not in noisy):
-        return True, figures
-    if not there:
-        return (
-            None,
-            f"not graded: {'; '.join(timings.missing.get(name, f'no {name}') for name in contest.bars)}",
+
+    widths: Sequence[int]
+    bar: float
+    rivals: Mapping[str, Rival]  # the probe: its parameters are its own
+
+    def sizes(self, card: gpu.Card) -> list[Size]:
+        size = min(BIGGEST, card.memory_bytes // 8)
+        return [{"rows": size // (4 * cols), "cols": cols} for cols in self.widths]
+
+    def run(
+        self, task: Task, compiled: Compiled, solution: Path, seed: int, size: Size, card: gpu.Card
+    ) -> Timings:
+        """Time the kernel and the probe on the same matrix."""
+        rows, cols = size["rows"], size["cols"]
+        period = np.random.default_rng([seed, cols]).uniform(-1.0, 1.0, PERIOD).astype(np.float32)
+        X = gpu.Stream(period, rows * cols)
+        candidate = launch_of(
+            task, compiled, task.kernel, size, {"X": X, task.output: np.empty(rows, np.float32), **size}
         )
-    if noisy:
-        return None, f"too noisy to judge: {noisy[0]} varies by {timings.spread(noisy[0]):.0%}; {figures}"
-    return False, f"reaches {figures}; it should pass {'a bar' if len(contest.bars) > 1 else 'the bar'}"
+        ((name, probe),) = self.rivals.items()
+        return gpu.compare(candidate, {name: self.probe(probe, X, compiled.arch, card)}, seconds=0.5)
+
+    def probe(self, probe: Rival, X: gpu.Stream, arch: str, card: gpu.Card) -> gpu.Launch:
+        """The launch that the probe's header asks for."""
+        compiled = compile_cuda(
+            read_source(probe.file),
+            probe.file.name,
+            arch=arch,
+            constants=("THREADS",),
+            signature=(probe.kernel, "const float4 *x, float *partials, long long n4"),
+        )
+        grid, block = 8 * card.multiprocessors, compiled.constants["THREADS"]
+        args = [X, np.empty(grid, np.float32), np.int64(X.size // 4)]
+        return gpu.Launch(compiled.cubin, compiled.entry(probe.kernel), (grid,), (block,), args, outputs=(1,))
+
+    def wanted(self, task: Task, size: Size, check: Check) -> Problem:
+        """The sums of the rows that a timed launch was given, by sums of all that stands before each row."""
+        (at,) = check.shifts
+        X, cols = check.given[at], size["cols"]
+        edges = cols * np.arange(size["rows"] + 1)
+        want, magnitude = (
+            np.diff(X.sums(edges, check.shifts[at], values)) for values in (X.period, np.abs(X.period))
+        )
+        return Problem(size, {}, {}, want, magnitude, cols, rounding(cols))
+
+    def judge(self, timed: Sequence[tuple[Size, Timings]]) -> tuple[bool | None, str]:
+        """Whether the bar is passed at every width, None where that cannot be told, and the figures.
+
+        "4,365 GB/s at 32 columns (96 % of the read probe), 4,616 at 256 (101 %); bar 70 %"
+        """
+        ((name, _),) = self.rivals.items()
+        figures: list[str] = []
+        shares: list[float] = []
+        for size, timings in timed:
+            if name in timings.missing:
+                return None, f"not graded: {timings.missing[name]}"
+            shares.append(timings.ratio(name))
+            rate = 4e-9 * size["rows"] * size["cols"] / timings.seconds(timings.candidate)
+            unit, columns, of = ("", "", "") if figures else (" GB/s", " columns", f" of {name}")
+            figures.append(f"{rate:,.0f}{unit} at {size['cols']:,}{columns} ({100 * shares[-1]:.0f} %{of})")
+        text = f"{', '.join(figures)}; bar {100 * self.bar:.0f} %"
+        if noisy := [timings for _, timings in timed if timings.too_noisy(name)]:
+            return None, f"{too_noisy(noisy[0], name)}; {text}"
+        return (True, text) if min(shares) >= self.bar else (False, f"reaches {text} at every width")
+
+
+def launch_of(
+    task: Task, compiled: Compiled, kernel: str, size: Size, args: Mapping[str, object], filled: bool = False
+) -> gpu.Launch:
+    """A launch of a kernel with the task's parameters; `filled` if the output is an input too."""
+    configuration = task.launch(size, compiled.constants)
+    output = (task.names.index(task.output),)
+    return gpu.Launch(
+        compiled.cubin,
+        compiled.entry(kernel),
+        configuration.grid,
+        configuration.block,
+        [args[name] for name in task.names],
+        outputs=() if filled else output,
+        inout=output if filled else (),
+        shared_bytes=configuration.shared_bytes,
+        names=task.names,
+    )
+
+
+def wrong(contest: Contest | Bandwidth, task: Task, compiled: Compiled, size: Size, timings: Timings) -> str:
+    """A sentence about the first timed launch whose output is not right, else ""."""
+    configuration = task.launch(size, compiled.constants)
+    output = task.names.index(task.output)
+    for check in timings.checks:
+        wanted = contest.wanted(task, size, check)
+        if what := compare.sentence(task, wanted, check.outputs[output], configuration):
+            return what
+    return ""
+
+
+def too_noisy(timings: Timings, name: str) -> str:
+    return f"too noisy to judge: {name} varies by {timings.spread(name):.0%}"
 
 
 def figure(name: str, ratio: float, bar: float | None) -> str:

@@ -4,6 +4,7 @@ Data and the arguments of a launch; no grading. All functions in a `Task` take t
 that they read like the kernel: `def specification(M, N): return M @ N`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,19 @@ def no_mistakes(**_: Any) -> dict[str, Array]:
 
 
 @dataclass(frozen=True)
+class Precise:
+    """A size, for the GPU alone, whose data tell many short sums in float32 from one long one.
+
+    Its values are all positive, so that a long sum grows far above what is added to it.
+    """
+
+    size: Size
+    low: float
+    high: float
+    units: float  # the largest error, in units of 2^-24 of the sum of the absolute values
+
+
+@dataclass(frozen=True)
 class Task:
     """One kata, as its test module describes it."""
 
@@ -69,7 +83,10 @@ class Task:
     sizes: Sequence[Size]  # for the simulator, smallest first
     random_size: Callable[[np.random.Generator], Size]  # one more of them, drawn by the seed
     gpu_sizes: Sequence[Size] = ()
+    precise: Precise | None = None
     optional: Mapping[str, int] = field(default_factory=dict)  # constants with a default
+    # Constants that may be functions of a size: {"rows_per_block": ("cols", "ROWS_PER_BLOCK")}.
+    functions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     owner: Callable[[tuple[int, ...], tuple[int, ...]], str | None] = (
         nobody  # (index, block) -> whose element
     )
@@ -79,6 +96,15 @@ class Task:
 
     demands: Callable[..., str] = no_demands  # (**constants) -> why they do not fit together, or ""
     sums: Callable[..., int] = one_sum  # (**constants) -> elements of the output that a thread computes
+
+    def launch(self, size: Size, constants: Mapping[str, int]) -> Configuration:
+        """The launch at this size; `constants` as the compiler tells them, rows_per_block_31 at 31 cols."""
+        here = {name: constants[f"{name}_{size[argument]}"] for name, (argument, _) in self.functions.items()}
+        return self.configuration(**size, **constants, **here)
+
+    @property
+    def all_gpu_sizes(self) -> list[Size]:
+        return [*self.gpu_sizes, *([self.precise.size] if self.precise else [])]
 
     @property
     def names(self) -> list[str]:
@@ -96,22 +122,35 @@ class Problem:
     want: Array
     magnitude: Array  # the specification of the absolute values: |A|·|B|, the scale of rounding errors
     terms: int
+    units: float  # the largest error that is still rounding, in units of 2^-24 of the magnitude
 
 
-def random_array(generator: np.random.Generator) -> Callable[..., Array]:
-    """A maker of float32 arrays in [-1, 1) that are equal to none of their mirror images."""
-    return lambda *shape: generator.uniform(-1.0, 1.0, shape).astype(np.float32)
+def random_array(
+    generator: np.random.Generator, low: float = -1.0, high: float = 1.0
+) -> Callable[..., Array]:
+    """A maker of float32 arrays in [low, high) that are equal to none of their mirror images."""
+    return lambda *shape: generator.uniform(low, high, shape).astype(np.float32)
+
+
+def rounding(terms: int) -> float:
+    """What a float32 sum of so many products, in any order, is off by at most, in units of 2^-24."""
+    return 8 + 2 * math.sqrt(terms)
 
 
 def problem(task: Task, size: Size, seed: int) -> Problem:
     """Arguments for one size. The same seed gives the same data."""
     scalars = [round(1000 * value) if isinstance(value, float) else value for value in size.values()]
     generator = np.random.default_rng([seed, *scalars])
+    if task.precise and size == task.precise.size:
+        made = random_array(generator, task.precise.low, task.precise.high)
+        return specify(task, size, task.inputs(made, **size), task.precise.units)
     return specify(task, size, task.inputs(random_array(generator), **size))
 
 
-def specify(task: Task, size: Size, inputs: Mapping[str, Any]) -> Problem:
-    """The whole problem that these inputs pose."""
+def specify(task: Task, size: Size, inputs: Mapping[str, Any], units: float = 0.0) -> Problem:
+    """The whole problem that these inputs pose, where so many units of error are allowed, by default the
+    usual `rounding`.
+    """
     wide = {name: np.asarray(value, np.float64) for name, value in inputs.items()}
     want = task.specification(**wide)
     values = {task.output: np.full(want.shape, np.nan, np.float32), **size, **inputs}
@@ -122,6 +161,7 @@ def specify(task: Task, size: Size, inputs: Mapping[str, Any]) -> Problem:
         want=want,
         magnitude=task.specification(**{name: np.abs(value) for name, value in wide.items()}),
         terms=size[task.terms],
+        units=units or rounding(size[task.terms]),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 BYTES = {
@@ -136,7 +136,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One `.entry`. `labels` maps a label to the index of the instruction after it; so does
+    """One `.entry` and the variables that it names. `labels` maps a label to the index of the instruction after it; so does
     `branch_targets` its list.
     """
 
@@ -201,6 +201,7 @@ def parse(ptx: str, kernel: str) -> Kernel:
         if isinstance(error, InvalidPTX):
             raise
         raise InvalidPTX(f"this is not PTX, on line {body.line} of the source: {error}") from None
+    named = {name for i in body.instructions for operand in i.operands for name in _symbols(operand)}
     bounds = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", match[3])
     return Kernel(
         kernel,
@@ -209,9 +210,19 @@ def parse(ptx: str, kernel: str) -> Kernel:
         body.labels,
         body.branch_targets,
         tuple(body.registers.values()),
-        body.variables,
+        {name: variable for name, variable in body.variables.items() if name in named},
         math.prod(int(n) for n in bounds.groups("1")) if bounds else 0,
     )
+
+
+def _symbols(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, Symbol):
+        yield operand.name
+    elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        yield operand.base.name
+    elif isinstance(operand, Group):
+        for item in operand.items:
+            yield from _symbols(item)
 
 
 def _parameter(text: str) -> Parameter:

@@ -3,7 +3,7 @@
 import pytest
 from grading import MODULES
 
-from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, banks, intensity
+from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, ReadOnce, banks, intensity
 from dojo.simulator import Access, Report
 
 
@@ -59,6 +59,18 @@ def test_a_vector_request_may_have_more_sectors():
 
 def test_a_kernel_without_loads_has_no_traffic_to_judge():
     assert Coalesced(4).judge(report(), {"Width": 64}, {}) == "0.0 sectors a request (bar 4)"
+
+
+def test_bytes_asked_for_twice_are_refused():
+    bar, at = ReadOnce(lambda Width: 4 * Width), {"Width": 64}
+    table = report(access(7, bytes=200), access(8, bytes=56), access(9, op="store", bytes=99))
+    assert bar.judge(table, at, {}) == "each element read once"
+    miss = missed(bar, report(access(7, bytes=200), access(8, bytes=60)), at)
+    assert miss.line == 7
+    assert str(miss) == (
+        "asks for 200 of the 260 bytes that threads load from global memory at Width 64, where each element "
+        "once is 256"
+    )
 
 
 def test_bank_conflicts_are_refused_in_loads_and_stores():

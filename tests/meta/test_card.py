@@ -96,6 +96,8 @@ def fake(**changed):
         task=SimpleNamespace(title="P = M·N in shared-memory tiles"),
         on="",
         card=None,
+        printed=[],
+        sizes=[{"Width": 1}],
         source=Source(kata.solution.read_text(encoding="utf-8")),
         outcomes={name: outcome(what) for name, what in {**PASSED, **changed}.items()},
     )
@@ -128,6 +130,16 @@ def test_a_pass_is_five_lines_between_the_header_and_the_verdict():
     assert [line[:10].strip() for line in lines[2:7]] == list(PASSED)
     assert lines[7:] == ["", "PASS"]
     assert len(lines) == 9
+
+
+def test_what_a_kernel_prints_stands_before_the_verdict_in_ten_lines_at_most():
+    grade = fake(**CARDS["race"])
+    grade.printed = [f"thread {n} of block 0: sum is {n}" for n in range(12)]
+    before, after = card.render(fake(**CARDS["race"])).rsplit("\n", 1)
+    lines = card.render(grade).removeprefix(before).split("\n")
+    assert lines[1] == "printed at Width 1"
+    assert lines[2:12] == ["    " + line for line in grade.printed[:10]]
+    assert lines[12:] == ["    ... and 2 more", "", after]
 
 
 def test_every_kind_has_a_question():

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from dojo import cache, nvrtc
-from dojo.compile import CompileError, Resources, compile_cuda, read_source
+from dojo.compile import MISSING, CompileError, Function, Resources, compile_cuda, read_source
 
 PATH = "katas/00_scale.cu"
 SIGNATURE = ("scale", "float *x, int n")
@@ -209,6 +209,56 @@ def test_constant_must_be_a_constant_whole_number(definition):
     assert "ROWS must be a constant whole number" in refused(SCALE + definition, constants=["ROWS"])
 
 
+# --- a constant that is a function --------------------------------------------------------------------------
+
+ROWS = Function("rows", "cols", "ROWS", (1, 31, 4096))
+BODY = "{ return cols > 32 ? 1 : 8; }"
+
+
+@pytest.mark.parametrize(
+    ("definition", "values"),
+    [
+        ("constexpr int ROWS = 4;", [4, 4, 4]),
+        ("#define ROWS 4", [4, 4, 4]),
+        ("enum { ROWS = 0 };", [0, 0, 0]),
+        (f"constexpr int rows(int cols) {BODY}", [8, 8, 1]),
+        (f"constexpr int ROWS = 4; static constexpr int\nrows(const int cols)\n{BODY}", [8, 8, 1]),
+        (f"__host__ __device__ constexpr int rows(int cols) {BODY}", [8, 8, 1]),
+        (f"template <class Number> constexpr Number rows(Number cols) {BODY}", [8, 8, 1]),
+    ],
+)
+def test_function_or_constant(definition, values):
+    found = constants(definition, functions=[ROWS])
+    assert [found[f"rows_{cols}"] for cols in (1, 31, 4096)] == values
+    assert (found["ROWS"] == MISSING) == ("ROWS" not in definition)
+
+
+@pytest.mark.parametrize(
+    ("definition", "sentence"),
+    [
+        ("", "defines neither ROWS nor constexpr int rows(int cols): the launch needs one of them"),
+        (f"__device__ int rows(int cols) {BODY}", "rows(1) must be a constant whole number, the value of"),
+        ("constexpr int rows(int cols) { return 8 / (cols / 31); }", "rows(1) must be a constant whole"),
+        ("constexpr int rows = 3;", "rows(1) must be a constant whole number"),
+    ],
+)
+def test_function_that_gives_no_constant(definition, sentence):
+    text = refused(SCALE + definition, functions=[ROWS])
+    assert text.startswith(PATH)
+    assert sentence in text
+    assert "\n" not in text
+
+
+def test_constexpr_function_needs_no_device_but_any_other_does():
+    function = "constexpr int twice(int x) { return 2 * x; }\n"
+    used = function + SCALE.replace("2.0f", "twice(1)")
+    assert compile_cuda(used, PATH, constants=["TILE_WIDTH"], signature=SIGNATURE)
+    plain = used.replace("constexpr ", "")
+    for source in (plain, used + "int thrice(int x) { return 3 * x; }", used + "int count = 3;"):
+        assert "is considered a host" in refused(source, constants=["TILE_WIDTH"], signature=SIGNATURE)
+    assert "defines no ROWS" in refused(used, constants=["ROWS"], signature=SIGNATURE)
+
+
 def test_define_reaches_a_guarded_constant():
     guarded = SCALE.replace("#define TILE_WIDTH 16", "#ifndef TILE_WIDTH\n#define TILE_WIDTH 16\n#endif")
     compiled = compile_cuda(guarded, PATH, constants=["TILE_WIDTH"], defines={"TILE_WIDTH": 32})
@@ -221,6 +271,13 @@ def test_define_without_a_guard_is_told(definition):
     source = SCALE.replace("#define TILE_WIDTH 16", definition)
     text = refused(source, constants=["TILE_WIDTH"], defines={"TILE_WIDTH": 32})
     assert "between #ifndef TILE_WIDTH and #endif" in text
+
+
+def test_define_that_a_static_assert_refuses_is_the_files_own_error():
+    guarded = SCALE.replace("#define TILE_WIDTH 16", "#ifndef TILE_WIDTH\n#define TILE_WIDTH 16\n#endif")
+    guarded += 'static_assert(TILE_WIDTH % 16 == 0, "in sixteens");'
+    text = refused(guarded, constants=["TILE_WIDTH"], defines={"TILE_WIDTH": 24})
+    assert text.startswith(f'{PATH}(13): error: static assertion failed with "in sixteens"')
 
 
 def test_one_letter_define_is_refused():

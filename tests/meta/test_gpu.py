@@ -14,8 +14,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grading import MODULES
 
-from dojo import device, gpu, rounds, slab, timing
+from dojo import device, gpu, rounds, slab, speed, timing
 from dojo.compile import compile_cuda
 from dojo.slab import GUARD, Launch
 from dojo.timing import Check, Clock, Timings
@@ -456,6 +457,31 @@ def test_a_kernel_beside_itself(on_card):
     assert timings.ratio("itself") == pytest.approx(1, abs=0.05)
     assert len(timings.checks) >= 3
     assert all_right(timings)
+
+
+def test_a_stream_is_made_on_the_card_and_rolled_there(on_card):
+    n = 1 << 20
+    stream = gpu.Stream(np.random.default_rng(n).uniform(-1, 1, 4099).astype(np.float32), n)
+    timings = gpu.compare(
+        scale_launch("y[i] = 2.0f * x[i];", n, [stream, np.zeros(n, np.float32)]), {}, seconds=0.1
+    )
+    assert timings.problem is None
+    for check in timings.checks:
+        x = np.roll(np.resize(stream.period, n), check.shifts[0])
+        assert np.array_equal(check.outputs[1], 2 * x)
+
+
+def test_the_read_probe_reads_everything(on_card):
+    x = np.random.default_rng(5).uniform(0, 1, 1 << 22).astype(np.float32)
+    bandwidth = MODULES["05_reducesum"].CONTEST
+    launch = bandwidth.probe(
+        bandwidth.rivals[speed.PROBE], x, on_card.arch, SimpleNamespace(multiprocessors=2)
+    )
+    code = SimpleNamespace(cubin=launch.cubin, entry=lambda kernel: launch.entry)
+    outcome = gpu.run(code, "read_probe", launch.grid, launch.block, launch.args, outputs=launch.outputs)
+    assert outcome.problem is None
+    assert outcome.arrays[1].size == 16
+    assert outcome.arrays[1].sum(dtype=float) == pytest.approx(x.sum(dtype=float), rel=2**-20)
 
 
 def test_more_work_takes_longer(on_card):

@@ -78,6 +78,38 @@ def test_later_points_are_not_run_after_a_race_but_the_values_are_told():
     assert grade.outcomes["traffic"].text == "not run until it is safe"
 
 
+def test_a_failed_assert_is_told_where_it_shows_and_printf_at_the_smallest_size(tmp_path):
+    file = tmp_path / "01_naive.assert.cu"
+    body = '{\n    printf("Width %d", Width);\n    assert(Width < 2);'
+    file.write_text(all_katas()[0].solution.read_text().replace("{", body, 1))
+    grade = fresh(file)
+    ((name, failure),) = [(name, failure) for name, failure in points(grade) if failure]
+    assert (name, failure.kind) == ("safe", "result")
+    assert re.search(r"cu:\d+ at Width 2, thread .* fails the assertion `Width < 2`", str(failure))
+    assert grade.outcomes["result"].text == "not run: the kernel stops itself"
+    assert grade.outcomes["traffic"].text == "not run until it is safe"
+    assert len(grade.printed) == 64
+    assert grade.printed[0].endswith("Width 1")
+
+
+@pytest.mark.parametrize(
+    ("definition", "sentence"),
+    [
+        ("constexpr int ROWS_PER_BLOCK = 0;", "ROWS_PER_BLOCK is 0; it must be at least 1"),
+        (
+            "constexpr int rows_per_block(int cols) { return 8 - cols; }",
+            "rows_per_block(31) is -23; it must be at least 1",
+        ),
+    ],
+)
+def test_a_launch_of_no_rows_is_refused_by_the_name_in_the_file(definition, sentence, tmp_path):
+    file = tmp_path / "05_reducesum.no_rows.cu"
+    kernel = 'extern "C" __global__ void row_sum(const float *X, float *sums, int rows, int cols) {}'
+    file.write_text(f"constexpr int THREADS = 32;\n{definition}\n{kernel}\n")
+    name, failure = first_failure(fresh(file))
+    assert (name, str(failure)) == ("compiles", f"launch: {file}:2 {sentence}")
+
+
 def test_one_seed_repeats_the_data_and_the_size():
     solution = all_katas()[1].solution
     one, same, other = fresh(solution, seed=1), fresh(solution, seed=1), fresh(solution, seed=2)

@@ -1,0 +1,27 @@
+// refused: result, line 25: the grid has a block for every 8 rows, the kernel sums one of them
+
+constexpr int THREADS = 256;
+constexpr int ROWS_PER_BLOCK = 8;
+
+extern "C" __global__ void row_sum(const float *X, float *sums, int rows, int cols)
+{
+    __shared__ float partials[THREADS / 32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const float *row = X + (size_t)blockIdx.x * cols;
+
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += THREADS)
+        sum += row[c];
+    for (int step = 16; step > 0; step /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, step);
+    if (lane == 0)
+        partials[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        sum = lane < THREADS / 32 ? partials[lane] : 0.0f;
+        for (int step = 16; step > 0; step /= 2)
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        if (lane == 0)
+            sums[blockIdx.x] = sum;
+    }
+}

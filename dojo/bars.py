@@ -1,7 +1,8 @@
 """The bars of the traffic point: how a kernel's accesses are judged, and the sentence when they miss.
 
 A bar reads the simulator's table of accesses, one row a source line, and gives a short text, or raises
-`Missed` with the line that costs most. Counts are those of the PTX; simulator/traffic.py says of what.
+`Missed` with the line that costs most. What is counted, simulator/traffic.py says; shared loads are counted
+as the assembler joins them (simulator/fusing.py), but for `WarpFMAs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -161,12 +162,14 @@ def by_line(accesses: Sequence[Access]) -> list[str]:
 
 @dataclass(frozen=True)
 class WarpFMAs:
-    """More than so many FMAs of a warp for each wavefront of shared loads."""
+    """More than so many FMAs of a warp for each wavefront of shared loads, as the PTX has them: what the
+    kernel says, not what the assembler makes of it.
+    """
 
     bar: float
 
     def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
-        accesses = loads(report, "shared")
+        accesses = [a for a in report.ptx_accesses if (a.space, a.op) == ("shared", "load")]
         wavefronts = sum(access.wavefronts for access in accesses)
         ratio = report.fma / 32 / wavefronts if wavefronts else 0.0
         if wavefronts and ratio <= self.bar:

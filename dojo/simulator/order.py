@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from .lanes import Lanes
 
 
+EVERY_LANE = 0xFFFFFFFF
+
+
 class Order:
     """The barriers of a chunk of blocks so far. `now` is stamped on every access that a shadow remembers."""
 
@@ -33,10 +36,10 @@ class Order:
         ended).
         """
         self.now += 1
-        if lanes.full and mask.shape == () and int(mask) == 0xFFFFFFFF:  # all lanes of all warps
-            self.before[:] = self.now
-            return
         numbers, masks = lanes.numbers, lanes.spread(mask).astype(np.int64)
+        if (masks == EVERY_LANE).all():
+            self.before[numbers] = self.now
+            return
         thread, column = numbers // self.blocks, numbers % self.blocks
         base = (thread // 32 * 32) * self.blocks + column  # the row of each lane's lane 0
         known = self.before[numbers]

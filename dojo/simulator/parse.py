@@ -136,8 +136,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One `.entry` and the variables that it names. `labels` maps a label to the index of the instruction after it; so does
-    `branch_targets` its list.
+    """One `.entry` and the variables that it names.
+
+    `labels` maps a label to the index of the instruction after it, `branch_targets` a table to its labels.
     """
 
     name: str

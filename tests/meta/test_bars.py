@@ -3,7 +3,7 @@
 import pytest
 from grading import MODULES
 
-from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, ReadOnce, banks, intensity
+from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, ReadOnce, WarpFMAs, banks, intensity
 from dojo.simulator import Access, Report
 
 
@@ -106,3 +106,14 @@ def test_the_picture_of_a_wide_access_is_of_the_group_that_costs_most():
     picture = banks(access(9, space="shared", bits=128, conflicts=14, worst=rows))
     assert picture[1].startswith("words  8888....")
     assert picture[2] == "bank 0 serves 8 words in turn, to lanes 16, 17, 18, 19, ... 23"
+
+
+def test_warp_fmas_are_held_against_the_wavefronts_of_the_ptx():
+    rows = [access(27, space="shared", wavefronts=64), access(28, space="shared", op="store", wavefronts=999)]
+    table = Report([], [], fma=32 * 48, instructions=1, ptx_accesses=rows)
+    assert WarpFMAs(0.7).judge(table, {"K": 8}, {}) == "0.75 warp FMAs/wavefront"
+    miss = missed(WarpFMAs(0.75), table, {"K": 8})
+    assert miss.line == 27
+    assert "0.75 warp FMAs for each wavefront of its shared loads, where the bar is more than 0.75" in str(
+        miss
+    )

@@ -14,11 +14,11 @@ SPEC.loader.exec_module(fuzz)
 
 
 def test_damaged_kernels():
-    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 80, ["solutions"])
+    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 50, ["solutions"])
     assert not bad
-    assert ended["ran"] > 20
-    assert ended["InvalidPTX"] > 5
-    assert ended["Unsupported"] > 5
+    assert ended["ran"] > 15
+    assert ended["InvalidPTX"] > 2
+    assert ended["Unsupported"] > 2
 
 
 @pytest.mark.parametrize("text", ["", "not PTX", "\x00\xff", ".entry k(", ".visible .entry k() { mov.u32 }"])

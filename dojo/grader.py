@@ -138,7 +138,7 @@ class Grade:
         if tiles:
             more = self.resources.shared - tiles(**self.compiled.constants)
             figures.append(
-                f"{more:,} bytes of extra shared memory" if more > 0 else "* no extra shared memory"
+                f"{more:,} bytes of extra shared memory" if more > 0 else "no extra shared memory *"
             )
         return ", ".join(figures)
 

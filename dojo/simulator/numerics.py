@@ -349,18 +349,18 @@ def brev(a: Array) -> Array:
     return a
 
 
-def _field_length(length: Array, width: int) -> Array:
-    """The manual restricts lengths to 255; of a larger one the card takes 8 bits, but all for 64-bit
-    fields.
+def _field(number: Array, width: int) -> Array:
+    """A position or length, which the manual restricts to 255; of more the card takes 8 bits, or all for
+    64-bit fields.
     """
-    return length & U32(255) if width == 32 else np.minimum(length, U32(255))
+    return number & U32(255) if width == 32 else np.minimum(number, U32(255))
 
 
 def bfe(a: Array, b: Array, c: Array) -> Array:
     """The c bits of a from bit b on, sign-extended for signed types."""
     width = _bits(a)
     unsigned = UNSIGNED[width // 8]
-    position, length = b & U32(255), _field_length(c, width)
+    position, length = _field(b, width), _field(c, width)
     bits = shr(a, position).view(unsigned)
     mask = shl(np.full_like(bits, 1), length) - unsigned(1)
     if a.dtype.kind != "i":
@@ -372,7 +372,7 @@ def bfe(a: Array, b: Array, c: Array) -> Array:
 
 def bfi(a: Array, b: Array, c: Array, d: Array) -> Array:
     """b with the low d bits of a put in at bit c."""
-    position, length = c & U32(255), _field_length(d, _bits(a))
+    position, length = _field(c, _bits(a)), _field(d, _bits(a))
     one = np.full_like(b, 1)
     mask = shl(shl(one, length) - b.dtype.type(1), position)
     return b & ~mask | shl(a, position) & mask

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from .lanes import Lanes
 
-
 EVERY_LANE = 0xFFFFFFFF
 
 

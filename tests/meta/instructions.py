@@ -99,7 +99,7 @@ ROWS += each("brev", "b64", "t -> t", lambda a: int(f"{a:064b}"[::-1], 2))
 FIELD = [0, 1, 3, 8, 31, 32, 33, 63, 64, 255, 256 + 3]
 
 
-# Above 255 the manual leaves position and length open; the card takes 8 bits, but of a 64-bit length all.
+# Above 255 the manual leaves position and length open; the card takes 8 bits, but all for 64-bit fields.
 FIELD_MASK = {32: 0xFF, 64: 0xFFFFFFFF}
 
 
@@ -107,7 +107,7 @@ def extract(bits: int, signed: bool) -> Spec:
     """A field of `length` bits from `start`; beyond the top, the sign (or zeros) goes on."""
 
     def spec(a: int, start: int, length: int) -> int:
-        start, length = start & 255, length & FIELD_MASK[bits]
+        start, length = start & FIELD_MASK[bits], length & FIELD_MASK[bits]
         field = (a >> start) & (1 << length) - 1  # Python's integers go on with their sign by themselves
         if signed and length:
             top = min(start + length, bits) - 1
@@ -122,8 +122,9 @@ def insert(bits: int) -> Spec:
     """The low `length` bits of a put into b from `start` on."""
 
     def spec(a: int, b: int, start: int, length: int) -> int:
-        mask = (1 << (length & FIELD_MASK[bits])) - 1 << (start & 255)
-        return b & ~mask | a << (start & 255) & mask
+        start, length = start & FIELD_MASK[bits], length & FIELD_MASK[bits]
+        mask = (1 << length) - 1 << start
+        return b & ~mask | a << start & mask
 
     return spec
 

@@ -154,10 +154,8 @@ def run(
 
 
 def _overlap(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=100_000)
-    except np.exceptions.TooHardError:
-        return True
+    """Whether they share an element; interleaved views of one array do not."""
+    return np.may_share_memory(a, b) and np.shares_memory(a, b)
 
 
 def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
@@ -208,8 +206,9 @@ def _parameter_bytes(parameter: Parameter, value: Any) -> bytes:
     }
     size = parameter.size
     if size != BYTES[parameter.type]:  # a structure, or a __half
-        if isinstance(value, np.generic | bytes) and len(bytes(value)) == size:
-            return bytes(value)
+        data = value.tobytes() if isinstance(value, np.generic) else value
+        if isinstance(data, bytes) and len(data) == size:
+            return data
         raise TypeError(f"a parameter of {size} bytes takes a NumPy scalar or bytes of that size")
     if isinstance(value, float | np.floating):
         if parameter.type not in floats:

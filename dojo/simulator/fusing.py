@@ -1,18 +1,18 @@
-"""Which neighbouring shared loads the assembler (ptxas) joins into one wide load.
+"""Which neighbouring shared loads the assembler (ptxas) joins into one wide load, as seen on sm_90 code.
 
-It joins 32-bit loads of one basic block that have one base register and adjacent offsets, if it can prove
-that the joint address is aligned and nothing may have written in between. A load so joined costs the
-wavefronts of an LDS.64 or LDS.128, once. The proof needs to know register values modulo a power of two: a
-small congruence analysis.
+It joins loads of one width in one basic block that have one base register and adjacent offsets, if it can
+prove that the joint address is aligned and nothing may have written in between: into 128 bits, also where
+one of four words is not wanted, else into 64. A load so joined costs the wavefronts of an LDS.64 or
+LDS.128, once. The proof needs to know register values modulo a power of two: a small congruence analysis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .parse import Address, Immediate, Instruction, Operand, Register, Symbol
+from .parse import BYTES, Address, Immediate, Instruction, Operand, Register, Symbol
 
-WORD = 4  # bytes of the loads that are joined
+WIDEST = 16  # bytes of a load
 BARRIERS = (
     "bar",
     "barrier",
@@ -44,26 +44,33 @@ def fused_widths(blocks: Iterable[list[Instruction]], symbols: Mapping[str, int]
     known = _congruences([i for block in lists for i in block], symbols)
     widths: dict[int, int] = {}
     for block in lists:
-        window: dict[str, dict[int, Instruction]] = {}  # base register -> offset -> load
+        window: Window = {}
         for i in block:
-            if _is_candidate(i):
+            if size := _joinable(i):
                 address = i.operands[1]
                 assert isinstance(address, Address)
                 base = address.base.name if address.base else ""
-                window.setdefault(base, {}).setdefault(address.offset, i)
+                window.setdefault((base, size), {}).setdefault(address.offset, i)
             elif i.parts[0] in BARRIERS and "global" not in i.parts:
                 _join_all(window, known, symbols, widths)
                 window = {}
             for name in _results(i):
-                if name in window:
-                    _join(window.pop(name), _value(Register(name, ""), known, symbols), widths)
+                gone = {key: loads for key, loads in window.items() if key[0] == name}
+                _join_all(gone, known, symbols, widths)
+                window = {key: loads for key, loads in window.items() if key not in gone}
         _join_all(window, known, symbols, widths)
     return widths
 
 
-def _is_candidate(i: Instruction) -> bool:
-    plain = not {"volatile", "v2", "v4"} & set(i.parts)
-    return plain and i.parts[0] == "ld" and "shared" in i.parts and i.parts[-1][1:] == "32"
+Window = dict[tuple[str, int], dict[int, Instruction]]  # (base register, bytes of a load) -> offset -> load
+
+
+def _joinable(i: Instruction) -> int:
+    """The bytes of a shared load that may be joined with others, else 0."""
+    if i.parts[0] != "ld" or "shared" not in i.parts or {"volatile", "v4"} & set(i.parts):
+        return 0
+    size = BYTES.get(i.parts[-1], 0) * (2 if "v2" in i.parts else 1)
+    return size if 2 <= size < WIDEST else 0
 
 
 def _results(i: Instruction) -> list[str]:
@@ -73,30 +80,27 @@ def _results(i: Instruction) -> list[str]:
 
 
 def _join_all(
-    window: dict[str, dict[int, Instruction]],
-    known: Mapping[str, Congruence],
-    symbols: Mapping[str, int],
-    widths: dict[int, int],
+    window: Window, known: Mapping[str, Congruence], symbols: Mapping[str, int], widths: dict[int, int]
 ) -> None:
-    for base, loads in window.items():
+    for (base, size), loads in window.items():
         operand: Operand = Symbol(base) if base in symbols else Register(base, "")
-        _join(loads, _value(operand, known, symbols), widths)
+        _join(loads, size, _value(operand, known, symbols), widths)
 
 
-def _join(loads: dict[int, Instruction], base: Congruence, widths: dict[int, int]) -> None:
-    """Fours where the address is provably a multiple of 16, then twos at multiples of 8."""
+def _join(loads: dict[int, Instruction], size: int, base: Congruence, widths: dict[int, int]) -> None:
+    """Loads of `size` bytes: 16 bytes where the address is provably a multiple of 16, then 8."""
     bits, rest = base
     free = set(loads)
-    for count in (4, 2):
-        size = count * WORD
-        if 1 << bits < size:
+    for wide in (16, 8):
+        count = wide // size
+        if count < 2 or count > 4 or 1 << bits < wide:
             continue
-        for offset in sorted(free):
-            part = [offset + n * WORD for n in range(count)]
-            if (rest + offset) % size == 0 and all(p in free for p in part):
+        for first in sorted({offset - (rest + offset) % wide for offset in free}):
+            part = [first + n * size for n in range(count) if first + n * size in free]
+            if len(part) > count // 2:  # two of two, three of four
                 free.difference_update(part)
-                for n, p in enumerate(part):
-                    widths[id(loads[p])] = 8 * size if n == 0 else 0
+                for n, offset in enumerate(part):
+                    widths[id(loads[offset])] = 8 * wide if n == 0 else 0
 
 
 # What is known of registers modulo a power of two
@@ -139,7 +143,7 @@ def _value(operand: Operand, known: Mapping[str, Congruence], symbols: Mapping[s
 
 def _result(i: Instruction, known: Mapping[str, Congruence], symbols: Mapping[str, int]) -> Congruence | None:
     name = i.parts[0]
-    if name not in ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "or", "xor", "and", "selp"):
+    if name not in ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "and", "selp"):
         return UNKNOWN
     operands = i.operands[1:]
     if any(isinstance(o, Register) and o.name not in known for o in operands[: 2 if name == "selp" else 3]):
@@ -169,9 +173,6 @@ def _result(i: Instruction, known: Mapping[str, Congruence], symbols: Mapping[st
         return bits, a[1] & mask.value & ((1 << bits) - 1) if bits > a[0] else (a[1] & mask.value) % (
             1 << bits
         )
-    if name in ("or", "xor"):
-        bits = min(a[0], b[0])
-        return bits, (a[1] | b[1] if name == "or" else a[1] ^ b[1]) % (1 << bits)
     return UNKNOWN
 
 

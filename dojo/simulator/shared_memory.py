@@ -178,7 +178,8 @@ class SharedMemory:
         if site.joined == 0:
             counts = Counts()
         elif site.joined > 0:
-            counts = _cost(*lanes.by_warp(address), site.joined, False, lanes.count)
+            wide = address & ~(site.joined // 8 - 1)  # the first part may be missing
+            counts = _cost(*lanes.by_warp(wide), site.joined, False, lanes.count)
         alike = lanes.flat is None and lanes.columns is None and (address.ndim < 2 or address.shape[1] == 1)
         if alike and site.op != "atomic":
             thread = lanes.thread[:, 0]

@@ -1,0 +1,275 @@
+"""Which launches a card and the simulator are compared at, and what the simulator says of each.
+
+A `Case` is one launch: a file, its kernel, a size, the data. Kernels of katas (solutions, tests/right,
+tests/wrong) take theirs from the kata's test module; the small kernels of
+tests/meta/hardware/counter_kernels.cu take `in`, `out` and `n`. Nothing in here touches a card.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/meta")]
+
+import numpy as np  # noqa: E402
+from grading import MODULES  # noqa: E402
+
+from dojo import katas, simulator  # noqa: E402
+from dojo.compile import Compiled, compile_cuda, read_source  # noqa: E402
+from dojo.grader import Grade  # noqa: E402
+from dojo.outcome import Failure  # noqa: E402
+from dojo.simulator import Report  # noqa: E402
+from dojo.slab import Launch  # noqa: E402
+from dojo.task import Configuration, Problem, Size, problem, spell  # noqa: E402
+
+HARDWARE = ROOT / "tests/meta/hardware"
+SMALL_KERNELS = HARDWARE / "counter_kernels.cu"
+FOLDERS = ("solutions", "tests/right", "tests/wrong")
+SEED = 7
+HANGS = {"no_progress", "phase_never_grows"}  # never launched on a card: their loops do not end
+
+# Ragged first: most errors show there. The second size is a whole number of tiles.
+SIZES: Mapping[str, Sequence[Size]] = {
+    "01_naive": [{"Width": 67}, {"Width": 64}],
+    "02_tiled": [{"Width": 67}, {"Width": 64}],
+    "03_swizzle": [{"M": 37, "N": 70, "D": 45}, {"M": 64, "N": 64, "D": 64}],
+    "04_register": [
+        {"M": 132, "N": 68, "K": 20, "alpha": 0.5, "beta": 2.0},
+        {"M": 128, "N": 128, "K": 32, "alpha": 1.0, "beta": 0.0},
+        {"M": 65, "N": 66, "K": 19, "alpha": 1.0, "beta": 0.0},
+    ],
+}
+UNSAFE = {"bounds", "barrier", "timeout", "launch"}  # findings with which a launch is not made for counting
+
+ELEMENTS = 16384
+TILE_8, TILE_16, TILE_32 = (8, 8), (16, 16), (32, 32)
+SHAPES = {  # of the small kernels: (grid, block); else two blocks of 256 threads
+    "row_of_67_words": ((5, 5), TILE_16),
+    "column_of_67_words": ((5, 5), TILE_16),
+    "block_3d": ((2,), (7, 6, 5)),
+    "last_warp_partial": ((3,), (75,)),
+    "tile_8": ((2,), TILE_8),
+    "tile_32": ((2,), TILE_32),
+    "rows_32": ((2,), TILE_32),
+    **dict.fromkeys(
+        "transpose_32 transpose_33 transpose_34 transpose_36 transpose_swizzled "
+        "transpose_at_the_store".split(),
+        ((2,), (32, 8)),
+    ),
+    **dict.fromkeys(
+        "tile_16 tile_16_of_17 tile_16_of_18 tile_16_of_20 tile_16_unroll_1 tile_16_unroll_2 "
+        "tile_16_unroll_3 tile_16_unroll_4 tile_16_unroll_8 rows_16 rows_16_of_17 rows_16_of_18 "
+        "rows_16_of_20".split(),
+        ((2,), TILE_16),
+    ),
+}
+SHARED_BYTES = {"shared_dynamic": 1024, "fuse_dynamic": 4096}
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One launch of one kernel. Its data are drawn anew by `args`, always the same."""
+
+    file: str  # "solutions/02_tiled.cu", from the repository's root
+    kernel: str  # "matmul_tiled"
+    at: Size | None = None  # of a kata's kernel; the small kernels have none
+
+    def __str__(self) -> str:
+        return " ".join(self.row).rstrip()
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        return self.file, self.kernel, spell(self.at) if self.at else ""
+
+    def compiled(self, arch: str = "sm_80") -> Compiled:
+        """Raises CompileError, or Failure for a kata's kernel."""
+        return grade(self.file, arch).compiled if self.at else small_code(arch)
+
+    @property
+    def configuration(self) -> Configuration:
+        if self.at:
+            return grade(self.file).configuration(self.at)
+        grid, block = SHAPES.get(self.kernel, ((2,), (256,)))
+        return Configuration(grid, block, SHARED_BYTES.get(self.kernel, 0))
+
+    @property
+    def problem(self) -> Problem:
+        assert self.at
+        return problem(grade(self.file).task, self.at, SEED)
+
+    @property
+    def names(self) -> list[str]:
+        return grade(self.file).task.names if self.at else ["in", "out", "n"]
+
+    @property
+    def unset(self) -> tuple[int, ...]:
+        """Arguments that the launch finds unset: the output, unless it is an input too."""
+        output = grade(self.file).task.output if self.at else ""
+        return (self.names.index(output),) if self.at and output not in self.problem.inputs else ()
+
+    def args(self) -> list[Any]:
+        """New arrays, and the scalars."""
+        if self.at:
+            values = self.problem.args.values()
+            return [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        into, out = small_arrays()
+        return [into.copy(), out.copy(), ELEMENTS]
+
+    @cached_property
+    def report(self) -> Report:
+        """Of the launch on the simulator. Raises Failure; `simulator.Unsupported` for the small kernels."""
+        if self.at:
+            return grade(self.file).report(self.at)
+        code, launch = small_code(), self.configuration
+        return simulator.run(
+            code.ptx,
+            code.entry(self.kernel),
+            launch.grid,
+            launch.block,
+            self.args(),
+            shared_bytes=launch.shared_bytes,
+            parameters=self.names,
+        )
+
+    @property
+    def kinds(self) -> set[str]:
+        return {finding.kind for finding in self.report.findings}
+
+    def launch(self, arch: str) -> Launch:
+        """Everything that the card needs."""
+        code, launch = self.compiled(arch), self.configuration
+        return Launch(
+            code.cubin,
+            code.entry(self.kernel),
+            launch.grid,
+            launch.block,
+            self.args() if self.at else [*small_arrays(), ELEMENTS],
+            outputs=self.unset,
+            shared_bytes=launch.shared_bytes,
+            names=self.names,
+        )
+
+
+@cache
+def grade(file: str, arch: str = "") -> Grade:
+    """As `make test` makes it: so the two compile alike, and share the cache."""
+    kata = katas.find(stem(file))
+    made = Grade(MODULES[kata.stem].TASK, kata, ROOT / file, on="cpu", seed=SEED)
+    if arch:
+        made.__dict__["card"] = SimpleNamespace(
+            arch=arch
+        )  # compiled for this card, whether or not it is here
+    return made
+
+
+@cache
+def small_arrays() -> tuple[np.ndarray, np.ndarray]:
+    """`in` and `out` of the small kernels."""
+    random = np.random.default_rng(SEED)
+    return random.uniform(-1, 1, ELEMENTS).astype(np.float32), np.zeros(ELEMENTS, np.float32)
+
+
+@cache
+def small_code(arch: str = "sm_80") -> Compiled:
+    return compile_cuda(read_source(SMALL_KERNELS), str(SMALL_KERNELS.relative_to(ROOT)), arch=arch)
+
+
+def stem(file: str) -> str:
+    return Path(file).name.split(".")[0]
+
+
+def bug(file: str) -> str:
+    """ "no_guard" of tests/wrong/01_naive.no_guard.cu."""
+    return Path(file).stem.partition(".")[2]
+
+
+def files(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*.cu"))
+
+
+def small_kernels() -> list[Case]:
+    """Every kernel of counter_kernels.cu, in its order."""
+    return [Case(str(SMALL_KERNELS.relative_to(ROOT)), entry) for entry in small_code().resources]
+
+
+def sizes(file: str, which: Sequence[Size] = ()) -> list[Case]:
+    """The launches that a kata's kernel can be measured at."""
+    task = grade(file).task
+    return [Case(file, task.kernel, size) for size in which or SIZES.get(stem(file), task.sizes[:2])]
+
+
+def every_size(file: str) -> list[Case]:
+    return sizes(file) + sizes(file, grade(file).task.sizes)
+
+
+def recorded_case(row: Mapping[str, str]) -> Case | None:
+    """The launch that a row of a .csv file is about, if there still is such a one."""
+    key = row["file"], row["kernel"], row["size"]
+    if not (ROOT / row["file"]).exists():
+        return None
+    if not row["size"]:
+        return Case(row["file"], row["kernel"])
+    return next((case for case in every_size(row["file"]) if case.row == key), None)
+
+
+def launchable(file: str) -> str:
+    """Why no card can launch this kata's kernel: compile, launch or timeout; "" if one can."""
+    if bug(file) in HANGS:
+        return "timeout"
+    try:
+        grade(file).compiles()
+    except Failure as failure:
+        return "" if failure.kind == "untouched" else failure.kind
+    return ""
+
+
+def unsafe(case: Case) -> str:
+    """Why this launch is not made on a card to count what it does; "" if it is."""
+    try:
+        return ", ".join(sorted(case.kinds & UNSAFE))
+    except Failure as failure:
+        return f"unsupported by the simulator: {failure}"
+
+
+def counted() -> tuple[list[Case], dict[str, str]]:
+    """The launches whose traffic is compared, and for each file that is left out the reason.
+
+    Solutions at every size; the others at the first size at which they are safe.
+    """
+    cases: list[Case] = []
+    left_out = {}
+    for folder in FOLDERS:
+        for file in files(folder):
+            if why := launchable(file):
+                left_out[file] = why
+                continue
+            for case in sizes(file):
+                if why := unsafe(case):
+                    left_out.setdefault(file, why)
+                    continue
+                cases.append(case)
+                left_out.pop(file, None)
+                if folder != "solutions":
+                    break
+    return [*cases, *small_kernels()], left_out
+
+
+def sanitized() -> Iterator[Case]:
+    """The launches that compute-sanitizer looks at: of a wrong kernel the first size that has a finding."""
+    for folder in FOLDERS:
+        for file in files(folder):
+            if launchable(file):
+                continue
+            cases = every_size(file) if folder == "tests/wrong" else sizes(file)
+            try:
+                yield next((case for case in cases if case.report.findings), cases[0])
+            except Failure:
+                yield cases[0]
+    yield from small_kernels()

@@ -1,0 +1,196 @@
+"""The simulator against a card's own figures, recorded by `make fidelity` in tests/meta/hardware.
+
+A cell is one counter of one launch. Each is equal, but for those that stand in DIFFERENT with the reason.
+Results of instructions are equal bit for bit, those of approximate ones within the manual's bound. What a
+sanitizer reports, a finding of the simulator tells too. A row whose source has changed since it was
+recorded is not compared.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import groupby
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from table import FLOAT_OF, WIDTH, Row, decode, ptx_for
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "fidelity"))
+
+import counters
+import sanitizers
+import values
+from launches import Case
+
+from dojo.simulator import run
+
+TRAFFIC = list(counters.recorded_cases())
+COMPARED = [column for column in counters.COMPARED if column != "shared_loads"]  # it counts idle warps too
+
+GLOBAL = ("load_requests", "load_sectors", "store_requests", "store_sectors")
+LOADS = ("shared_load_wavefronts", "shared_load_conflicts")
+STORES = ("shared_store_wavefronts", "shared_store_conflicts")
+WAVEFRONTS, FMA = LOADS[:1], ("fma",)
+
+ASYNC = "cp.async: the card does not count its stores to shared memory among the stores"
+STAGE = (
+    "no barrier keeps loads and stores of two warps apart; where they meet, one waits, each time elsewhere"
+)
+OTHER_TYPE = "the simulator counts fma of f64 and f16 too, the card's FFMA are of f32"
+OTHER_LOOP = "ptxas arranges the loop in another way: other loads stand side by side"
+SOME_WARPS = "ptxas orders the branches in another way: it joins loads in some of them only"
+LATER = "ptxas moves the sum into the branch that uses it"
+# File or kernel -> [counters, why the card counts something else]. Nothing else differs, and all of these do.
+DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
+    "01_naive.printf.cu": [(GLOBAL, "the card's printf is code too, which loads and stores")],
+    "01_naive.double_sum.cu": [(FMA, OTHER_TYPE)],
+    "02_tiled.half_sum.cu": [(FMA, OTHER_TYPE)],
+    "half2_fma": [(FMA, OTHER_TYPE)],
+    "predicated_fma": [(FMA, "ptxas makes of fma and selp an FFMA under a predicate")],
+    "quotients": [(FMA, "a division and a square root are several FFMA each")],
+    "02_tiled.atomic_on_unset_output.cu": [(FMA + WAVEFRONTS, LATER)],
+    "fuse_members": [(STORES, "ptxas joins four stores side by side")],
+    **{f"async_{which}": [(STORES[:1], ASYNC)] for which in ("4", "8", "16", "16_past_l1", "4_masked")},
+    "async_4_transposed": [(STORES, ASYNC)],
+    "shared_atomic_float": [(WAVEFRONTS, "atomicAdd of floats is a loop of loads and compare-and-swaps")],
+    **{
+        f"{name}.cu": [(LOADS, STAGE)]
+        for name in (
+            "03_swizzle.double_buffered",
+            "03_swizzle.no_second_barrier",
+            "04_register.barrier_every_other_step",
+            "04_register.double_buffered",
+            "04_register.no_barrier_before_the_loop",
+            "04_register.no_double_buffer_barrier",
+            "04_register.syncwarp",
+        )
+    },
+    "fuse_doubles": [(FMA, OTHER_TYPE)],
+    "fuse_in_a_branch": [(LOADS, "ptxas makes of the branch a select: all four loads stand side by side")],
+    "fuse_second_array": [(LOADS, "ptxas puts the array behind another one of 12 bytes: it is not aligned")],
+    "tile_16_unroll_2": [(WAVEFRONTS, "ptxas does not see how an address that grows in a loop is aligned")],
+    "02_tiled.only_M_tiled.cu": [(WAVEFRONTS, OTHER_LOOP)],
+    "03_swizzle.no_k_tile.cu": [(WAVEFRONTS, OTHER_LOOP)],
+    "03_swizzle.swizzle_in_full_tiles_only.cu": [(WAVEFRONTS, OTHER_LOOP)],
+    "04_register.A_not_transposed.cu": [(WAVEFRONTS, OTHER_LOOP)],
+    "tests/right/02_tiled.no_zero_fill.cu": [(WAVEFRONTS, SOME_WARPS)],
+    "tests/right/03_swizzle.no_zero_fill.cu": [(WAVEFRONTS, SOME_WARPS)],
+}
+
+
+def expected(case: Case) -> set[str]:
+    """The counters that DIFFERENT names for this launch."""
+    names = (case.file, Path(case.file).name if case.at else case.kernel)
+    return {column for name in names for columns, _ in DIFFERENT.get(name, []) for column in columns}
+
+
+# Of tests/right and tests/wrong those that differ: make fidelity compares every one.
+CHOSEN = [
+    (case, row) for case, row in TRAFFIC if not case.at or case.file.startswith("solutions") or expected(case)
+]
+
+
+@pytest.mark.parametrize(("case", "row"), CHOSEN, ids=[str(case) for case, _ in CHOSEN])
+def test_traffic(case: Case, row: dict[str, str]) -> None:
+    card, ours = counters.figures(row), counters.simulated(case.report)
+    wrong = {column for column in COMPARED if card[column] != ours[column]}
+    told = [f"{name}: {ours[name]:,}, on the card {card[name]:,}" for name in sorted(wrong ^ expected(case))]
+    assert not told
+    if not case.file.startswith("tests/wrong"):
+        assert not case.report.findings
+
+
+def test_nearly_all_rows_are_compared_and_nearly_all_cells_equal() -> None:
+    rows = counters.recorded(counters.COUNTERS)
+    assert len(rows) > 300
+    assert len(TRAFFIC) > 0.8 * len(rows), "many sources have changed: make fidelity, on a GPU, records anew"
+    for column in COMPARED:
+        different = [str(case) for case, _ in TRAFFIC if column in expected(case)]
+        assert len(different) < 0.06 * len(TRAFFIC), f"{column} differs in {different}"
+    assert {Path(case.file).name if case.at else case.kernel for case, _ in TRAFFIC} | {
+        case.file for case, _ in TRAFFIC
+    } >= DIFFERENT.keys()
+
+
+# ------------------------------------------------------------------------------------------ instructions
+
+INSTRUCTIONS = {
+    family: list(rows)
+    for family, rows in groupby(
+        sorted(values.recorded(), key=lambda pair: pair[0].ptx),
+        key=lambda pair: re.split(r"[. ]", pair[0].ptx)[0],
+    )
+}
+
+
+def test_there_are_many_values() -> None:
+    assert sum(len(results) for rows in INSTRUCTIONS.values() for _, results in rows) >= 2000
+
+
+@pytest.mark.parametrize("family", INSTRUCTIONS)
+def test_instruction_values(family: str) -> None:
+    wrong = []
+    for row, card in INSTRUCTIONS[family]:
+        outputs = np.zeros(row.outputs, np.uint64)
+        inputs = np.array(row.inputs, np.uint64)
+        assert not run(ptx_for([row]), "t0", (1,), (row.threads,), [inputs, outputs]).findings
+        for (operands, _), got, want in zip(row.cases, outputs.tolist(), card, strict=True):
+            if not same(row, got, want):
+                wrong.append(
+                    f"{row.ptx}  of {', '.join(map(hex, operands))} = {got:#x}, on the card {want:#x}"
+                )
+    assert not wrong
+
+
+def same(row: Row, got: int, card: int) -> bool:
+    """Equal, or both NaN; if approximate, as near to the card's result as two that keep the bound can be."""
+    if got == card:
+        return True
+    bits = WIDTH[row.registers[0]]
+    if bits not in FLOAT_OF or not re.search(r"\.f(16|32|64)", row.ptx):
+        return False
+    value = decode(card, FLOAT_OF[bits])
+    if row.bound is None:
+        return isnan(value) and isnan(decode(got, FLOAT_OF[bits]))
+    kind, size = row.bound
+    if kind == "abs":
+        return abs(float(decode(got, "f32")) - float(value)) <= 2 * size
+    return Row(row.ptx, (), (kind, 2 * size)).agrees(float(value), got)
+
+
+# ------------------------------------------------------------------------------------------ sanitizers
+
+OUTSIDE = "the load lies outside the array: told as bounds"
+ENDED = "the launch ends at the barrier that not all threads reach: the race that follows is not simulated"
+TOLD_OTHERWISE = {
+    ("02_tiled.guard_by_output.cu", "initcheck"): OUTSIDE,
+    ("02_tiled.guard_by_output_no_fill.cu", "initcheck"): OUTSIDE,
+    ("03_swizzle.guard_by_output.cu", "initcheck"): OUTSIDE,
+    ("04_register.barrier_in_a_guard.cu", "racecheck"): ENDED,
+}
+SANITIZED = [
+    (case, row)
+    for case, row in counters.recorded_cases(sanitizers.SANITIZERS)
+    if row["tool"] in sanitizers.TOOLS and row["lines"]
+]
+
+
+def test_a_right_kernel_has_no_report() -> None:
+    rows = counters.recorded(sanitizers.SANITIZERS)
+    right = [row for row in rows if not row["file"].startswith("tests/wrong")]
+    assert len(right) > 200
+    assert {row["report"] for row in right} == {"nothing"}
+
+
+@pytest.mark.parametrize(
+    ("case", "row"), SANITIZED, ids=[f"{row['tool']} {row['file']} {row['lines']}" for _, row in SANITIZED]
+)
+def test_a_true_report_is_not_missed(case: Case, row: dict[str, str]) -> None:
+    """A finding of the same kind names a line of the report: of a race, one of the two sides at least."""
+    kind = sanitizers.TOOLS[row["tool"]]
+    ours = {line for found, *lines in sanitizers.findings(case) if found == kind for line in lines}
+    told = bool(ours & set(map(int, row["lines"].split())))
+    assert told != ((Path(case.file).name, row["tool"]) in TOLD_OTHERWISE)

@@ -16,7 +16,7 @@ py := .venv/bin/python
 install := @sh requirements/install.sh
 endif
 
-.PHONY: help test check bench-simulator clean
+.PHONY: help list test watch hint reset doctor check fidelity bench-simulator clean
 
 ## make | this list
 help:
@@ -30,6 +30,32 @@ test:
 	$(install) run
 	@$(py) -m dojo test "$$kata" $${from:+--from "$$from"} $${on:+--on "$$on"} $(if $(ARGS),-- $(ARGS))
 
+## make kata=tiled watch | grade at every save, on the simulator
+watch:
+	$(install) run
+	@exec $(py) -m dojo watch "$$kata" $${from:+--from "$$from"} $${on:+--on "$$on"}
+
+## make kata=tiled hint | the next of three hints
+hint:
+	$(install) run
+	@$(py) -m dojo hint "$$kata"
+
+## make kata=tiled reset | back to the stub; the attempt is kept in attempts/
+reset:
+	$(install) run
+	@$(py) -m dojo reset "$$kata"
+
+## make list | how far you are with each kata
+list:
+	$(install) run
+	@$(py) -m dojo list
+
+## make doctor | what is here, and what mends the rest
+doctor:
+	@if command -v $(py) >/dev/null; then exec $(py) -m dojo doctor; fi; \
+	if command -v python3 >/dev/null; then exec python3 -m dojo doctor fresh; fi; \
+	echo "There is no python3 here: install Python 3.10 or newer."
+
 ## make check | the repository's own tests, lint and types
 check:
 	$(install) run check
@@ -37,6 +63,11 @@ check:
 	$(py) -m ruff format --check .
 	$(py) -m mypy
 	$(py) -m pytest tests/meta --numprocesses=auto --dist=worksteal $(ARGS)
+
+## make fidelity | measure on a GPU what the simulator is held to (needs ncu and compute-sanitizer)
+fidelity:
+	$(install) run
+	@$(py) tests/fidelity/measure.py $(ARGS)
 
 ## make bench-simulator | time the simulator
 bench-simulator:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo import card, cli, katas, timing
+from dojo import card, cli, katas, state, timing
 from dojo.grader import Grade
 from dojo.outcome import Failure, NotGraded, internal_error
 
@@ -78,3 +78,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             print("\n")
         for grade in session.config.stash[GRADES].values():
             card.show(grade)
+            if not session.config.option.where:
+                state.record(grade)

@@ -6,6 +6,10 @@ try:
     from dojo import compile
 
     compile.start()  # the compiler's process imports CuPy while this one imports the rest
+    if sys.argv[1:2] == ["doctor"]:  # where the rest may not even be there
+        from dojo import doctor
+
+        sys.exit(doctor.main(fresh="fresh" in sys.argv))
     from dojo import cli, outcome
 
     try:

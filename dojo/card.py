@@ -109,16 +109,16 @@ def trimmed(text: str) -> str:
 
 
 def verdict(grade: Grade, colour: bool) -> str:
-    """PASS, or FAIL with the first failed point and a question to think about."""
+    """PASS, or FAIL with the first failed point, a question to think about, and where more help is."""
     for point in POINTS:
         outcome = grade.outcomes.get(point)
         if outcome and outcome.state == "FAIL":
-            failure = f"{painted('FAIL', 'FAIL', colour)} at {point}."
-            return (
-                f"{failure} Next: {question(outcome.error)}"
-                if isinstance(outcome.error, Failure)
-                else failure
-            )
+            failure = f"FAIL at {point}."
+            if isinstance(outcome.error, Failure):
+                hint = f"make kata={grade.kata.name} hint".replace(" ", "\u00a0")
+                failure += f" Next: {question(outcome.error)}   {hint}"
+            lines = "\n".join(textwrap.wrap(failure, WIDTH)).replace("\u00a0", " ")
+            return painted("FAIL", "FAIL", colour) + lines.removeprefix("FAIL")
     return painted("PASS", "ok", colour)
 
 

@@ -1,18 +1,21 @@
-"""The command line: `python -m dojo test KATA [--from FOLDER_OR_FILE] [--on cpu|gpu] [-- ARGS]`.
+"""The command line: `python -m dojo test KATA [--from FOLDER_OR_FILE] [--on cpu|gpu] [-- ARGS]` and others.
 
-Understands what was asked, or says in one line why not (exit status 2), and hands over to pytest in this
-process. ARGS are pytest's.
+    test KATA, watch KATA      grade once, by pytest in this process, whose ARGS are; or at every save
+    hint KATA, reset KATA      the next hint; back to the stub
+    list, doctor               where the learner stands; what is installed
+
+Understands what was asked, or says in one line why not (exit status 2), and hands over.
 """
 
 import argparse
 import os
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from dojo import card, gpu, katas
+from dojo import card, doctor, gpu, hints, katas, listing, reset, watch
 from dojo.grader import Grade
 from dojo.katas import Kata
 from dojo.task import Task
@@ -20,6 +23,9 @@ from dojo.task import Task
 SILENT = ["-p", "no:terminal", "-p", "no:benchmark"]  # the card is the only output
 ALWAYS = ["-p", "no:cacheprovider", "--capture=no"]
 STOPPED = 130  # as a shell reports Ctrl-C
+
+
+Options = argparse.Namespace  # kata, where (from=), on: each "" unless given
 
 
 class Usage(Exception):
@@ -37,12 +43,13 @@ def main(arguments: Sequence[str]) -> int:
         ours, pytests = split(arguments)
         parser = Parser(prog="python -m dojo", description=__doc__)
         commands = parser.add_subparsers(dest="command", required=True)
-        test = commands.add_parser("test", help="grade a kata")
-        test.add_argument("kata", nargs="?", default="")
-        test.add_argument("--from", dest="where", default="")
-        test.add_argument("--on", default="")
+        for name, (_, takes) in COMMANDS.items():
+            command = commands.add_parser(name)
+            for argument, settings in takes.items():
+                command.add_argument(argument, default="", **settings)
         options = parser.parse_args(ours)
-        return run_test(options.kata, options.where, options.on, pytests)
+        run, _ = COMMANDS[options.command]
+        return run(options, pytests)
     except Usage as usage:
         print(usage, file=sys.stderr)
         return 2
@@ -57,19 +64,62 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return ours, pytests
 
 
-def run_test(name: str, where: str, on: str, pytests: Sequence[str]) -> int:
+def run_test(options: Options, pytests: Sequence[str]) -> int:
     """`make kata=tiled test`."""
-    kata = find(name)
+    kata, where, on = find(options.kata), options.where, options.on
     attempt(kata, where)  # says now what is wrong with from=
     check_machine(on)
     import pytest
 
     quiet = all(argument.startswith("--seed") or argument.isdigit() for argument in pytests)
-    options = [f"--from={where}", f"--on={on}", f"--rootdir={katas.ROOT}", f"--confcutdir={katas.ROOT}"]
-    status = pytest.main([str(kata.test), *ALWAYS, *(SILENT if quiet else []), *options, *pytests])
+    settings = [f"--from={where}", f"--on={on}", f"--rootdir={katas.ROOT}", f"--confcutdir={katas.ROOT}"]
+    status = pytest.main([str(kata.test), *ALWAYS, *(SILENT if quiet else []), *settings, *pytests])
     if status == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     return int(status)
+
+
+def run_watch(options: Options, _: Sequence[str]) -> int:
+    """`make kata=tiled watch`: on the simulator, unless on=gpu."""
+    kata = find(options.kata)
+    file = attempt(kata, options.where)
+    check_machine(options.on or "cpu")
+    return watch.watch(kata, file, on=options.on or "cpu", own=not options.where)
+
+
+def run_hint(options: Options, _: Sequence[str]) -> int:
+    print(hints.next_hint(find(options.kata)))
+    return 0
+
+
+def run_reset(options: Options, _: Sequence[str]) -> int:
+    kata = find(options.kata)
+    try:
+        print(reset.reset(kata))
+    except OSError as error:
+        raise Usage(f"nothing was reset: {error.filename}: {error.strerror}") from None
+    return 0
+
+
+def run_list(_: Options, __: Sequence[str]) -> int:
+    print(listing.render(colour=card.in_colour(sys.stdout)))
+    return 0
+
+
+def run_doctor(options: Options, _: Sequence[str]) -> int:
+    return doctor.main(fresh=options.fresh == "fresh")
+
+
+KATA: Mapping[str, Any] = {"kata": {"nargs": "?"}}
+FILE: Mapping[str, Any] = {**KATA, "--from": {"dest": "where"}, "--on": {}}
+COMMANDS: Mapping[str, tuple[Callable[[Options, Sequence[str]], int], Mapping[str, Any]]] = {
+    "test": (run_test, FILE),
+    "watch": (run_watch, FILE),
+    "hint": (run_hint, KATA),
+    "reset": (run_reset, KATA),
+    "list": (run_list, {}),
+    "doctor": (run_doctor, {"fresh": {"nargs": "?"}}),
+}
 
 
 def find(name: str) -> Kata:
@@ -82,8 +132,8 @@ def find(name: str) -> Kata:
 def attempt(kata: Kata, where: str) -> Path:
     """The file to grade: the kata's own, one in a folder, or any .cu file. Raises Usage."""
     if not where and not kata.file.exists():
-        stub = kata.stub.relative_to(katas.ROOT)
-        raise Usage(f"{kata.file.relative_to(katas.ROOT)} is missing; to begin anew, copy {stub} there")
+        mine = kata.file.relative_to(katas.ROOT)
+        raise Usage(f"{mine} is missing; to begin anew: make kata={kata.name} reset")
     path = Path(where) if where else kata.file
     if not path.exists() and (katas.ROOT / path).exists():
         path = katas.ROOT / path

@@ -59,9 +59,9 @@ def test_an_attempt_is_the_katas_own_or_a_folders_or_any_file(tmp_path):
     assert cli.attempt(tiled, str(spaced / "other.cu")) == spaced / "other.cu"
 
 
-def test_a_missing_kata_says_where_its_stub_is(monkeypatch, tmp_path):
+def test_a_missing_kata_says_how_to_begin_anew(monkeypatch, tmp_path):
     monkeypatch.setattr("dojo.katas.ROOT", tmp_path)
-    with pytest.raises(cli.Usage, match=r"^katas/02_tiled.cu is missing; .*dojo/stubs/02_tiled.cu"):
+    with pytest.raises(cli.Usage, match=r"^katas/02_tiled.cu is missing; .*make kata=tiled reset$"):
         cli.attempt(Kata("02_tiled"), "")
 
 

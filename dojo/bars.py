@@ -12,6 +12,7 @@ from typing import Protocol
 from dojo.simulator import Access, Report
 from dojo.task import Size, spell
 
+SECTOR = 32  # bytes
 NEIGHBOURS = "neighbouring threads should read neighbouring elements"
 
 
@@ -50,10 +51,11 @@ class LoadSectors:
         bar = int(self.most(**size, **constants))
         if sectors > bar:
             worst = max(accesses, key=lambda access: access.sectors)
+            used = worst.bytes / (SECTOR * worst.sectors)  # more than 1 where lanes share a sector
             raise Missed(
                 f"loads {worst.sectors:,} of the {sectors:,} sectors that the kernel loads from global "
                 f"memory at {spell(size)}, where the bar is {bar:,}; a sector is the 32 bytes that memory "
-                f"moves at once: {self.why if worst.sectors <= 4 * worst.requests else NEIGHBOURS}",
+                f"moves at once: {NEIGHBOURS if used < 0.4 else self.why}",
                 worst.line,
             )
         return f"{sectors:,} of {bar:,} sectors"
@@ -180,7 +182,7 @@ class WarpFMAs:
                 f"{self.bar:g}; in a tile of TM x TN, TM + TN numbers read serve TM * TN FMAs",
                 worst.line,
             )
-        return f"{ratio:.2g} warp FMAs/wavefront"
+        return f"{ratio:.2g} warp FMAs/wavefront" if wavefronts else "no shared loads"
 
 
 @dataclass(frozen=True)

@@ -69,17 +69,20 @@ class Grade:
                     "launch", f"{self.place(line)} {name} is {value}; it must be at least 1", [line]
                 )
         if why := self.task.demands(**self.compiled.constants):
-            raise Failure("launch", f"{self.place()} {why}", [self.source.line_of(self.task.constants[0])])
+            raise self.cannot_launch(why)
         for size in self.sizes:
             if why := impossible(self.configuration(size), used, self.card or Usual()):
-                raise Failure(
-                    "launch", f"{self.place()} {why}", [self.source.line_of(self.task.constants[0])]
-                )
+                raise self.cannot_launch(why)
         spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
         text = f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
         if self.task.tells_occupancy and (fit := self.occupancy(self.configuration(self.sizes[0]))):
             text += f"; {fit}"
         return text
+
+    def cannot_launch(self, why: str) -> Failure:
+        """Told at the file's first constant: the launch is made of them."""
+        line = self.source.line_of(self.task.constants[0])
+        return Failure("launch", f"{self.place(line)} {why}", [line])
 
     @point
     def safe(self) -> str:

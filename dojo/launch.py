@@ -144,7 +144,11 @@ def impossible(configuration: Configuration, used: Resources, limits: Limits) ->
     """Why no card with these limits can launch the kernel, in a sentence; "" if it can."""
     threads = configuration.threads
     extents = " x ".join(map(str, configuration.block))
-    blocks = f"blocks of {extents} = {threads:,} threads"
+    blocks = (
+        f"blocks of {extents} = {threads:,} threads" if " " in extents else f"blocks of {threads:,} threads"
+    )
+    if configuration.shared_bytes < 0:
+        return f"asks for {configuration.shared_bytes} bytes of dynamic shared memory"
     if min(*configuration.block, *configuration.grid) < 1:
         return f"asks for a grid of {configuration.grid} {blocks}; each number must be at least 1"
     if threads > limits.threads_per_block:

@@ -52,7 +52,8 @@ class Occupancy:
     limiter: str  # "registers", "shared memory", "warps" or "blocks"
 
     def __str__(self) -> str:
-        return f"{self.blocks} blocks an SM, occupancy {self.share:.0%} by {self.limiter}"
+        many = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
+        return f"{many} an SM, occupancy {self.share:.0%} by {self.limiter}"
 
 
 def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy | None:

@@ -130,7 +130,10 @@ class GlobalMemory:
         index = (address - buffer.base) // buffer.itemsize
         size = buffer.size // buffer.itemsize
         side = "before its start" if index < 0 else f"past its {size:,} element{'s' if size != 1 else ''}"
-        self.log.add("bounds", site.line, f"{who} {buffer.name}[{index}], {side}")
+        size_told = (
+            f"{site.bits // 8} bytes at " if 0 <= index < size else ""
+        )  # they begin inside, and end outside
+        self.log.add("bounds", site.line, f"{who} {size_told}{buffer.name}[{index}], {side}")
 
     def _count(self, site: Site, lanes: Lanes, at: Array) -> None:
         counts = self.counts.setdefault(site.number, Counts())

@@ -192,9 +192,10 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
     odd = np.where(
         even & (rest != 0), np.where((rest > 0) == (z > 0), z.view(I64) + 1, z.view(I64) - 1), z.view(I64)
     )
-    r = np.where(plain, high + odd.view(F64), s)
+    zero = (a == 0) | (b == 0)  # the sum is exact then
+    r = np.where(plain & ~zero, high + odd.view(F64), s)
     r = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, r)
-    for i in np.flatnonzero(~plain & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)):
+    for i in np.flatnonzero(~plain & ~zero & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)):
         r.reshape(-1)[i] = _exact_fma(float(a.flat[i]), float(b.flat[i]), float(c.flat[i]), float(s.flat[i]))
     return r
 

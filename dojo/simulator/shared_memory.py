@@ -210,6 +210,8 @@ class SharedMemory:
                 variable = plain_name(origin)
                 name = self.element(variable, int(address[k]) - start)
                 text = f"{who} {name}, outside the {end - start:,} bytes of {variable}"
+                if end == start:
+                    text = f"{who} {name}, but the launch gives {variable} no dynamic shared memory"
             else:
                 text = f"{who} shared memory at byte {int(address[k])} of {self.size:,}"
             self.log.add("bounds", site.line, text)

@@ -120,9 +120,9 @@ CONTEST = speed.Contest(
 )
 
 
-def most_sectors(M, N, K, BM, BN, BK, **_):
+def most_sectors(M, N, K, BM, BN, **_):
     """Each block loads BM + BN numbers for each k, eight a sector: a quarter more is allowed."""
-    return 1.25 * ceil_div(M, BM) * ceil_div(N, BN) * ceil_div(K, BK) * BK * (BM + BN) / 8
+    return 1.25 * ceil_div(M, BM) * ceil_div(N, BN) * K * (BM + BN) / 8
 
 
 def test_compiles(grade: Grade) -> None:

@@ -25,7 +25,7 @@ def missed(bar, report, size=None, constants=None):
 def test_a_line_that_loads_most_sectors_is_named():
     bar = LoadSectors(lambda Width, TILE_WIDTH: 100 * TILE_WIDTH, why="use tiles")
     table = report(
-        access(7, sectors=900, requests=300), access(8, sectors=701), access(9, op="store", sectors=10_000)
+        access(7, sectors=900, bytes=28_800), access(8, sectors=701), access(9, op="store", sectors=10_000)
     )
     at = {"Width": 64}
     assert bar.judge(table, at, {"TILE_WIDTH": 17}) == "1,601 of 1,700 sectors"

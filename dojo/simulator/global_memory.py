@@ -16,7 +16,7 @@ from .lanes import Lanes
 from .memory import ONES, SLOT_BITS, Buffer, exempt, merge
 from .numerics import I64, U64, UNSIGNED
 from .order import Order
-from .translate import Site
+from .program import Site
 
 Array = Any
 Atomic = Callable[

@@ -18,7 +18,7 @@ from .lanes import Lanes
 from .memory import Words, merge
 from .numerics import I64, U64
 from .parse import Unsupported
-from .translate import Site
+from .program import Site
 
 Array = Any
 

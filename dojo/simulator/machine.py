@@ -24,9 +24,10 @@ from .memory import SLOT_BITS, Buffer
 from .numerics import I64, U32, U64, UNSIGNED
 from .order import Order
 from .parse import BYTES, Negated, Register, Unsupported
+from .program import Block, Program, Site
 from .shared_memory import SharedMemory
 from .specials import SPECIALS
-from .translate import LOCAL_WINDOW, SHARED_WINDOW, Block, Program, Site
+from .translate import LOCAL_WINDOW, SHARED_WINDOW, code
 
 Array = Any
 CHUNK_LANES = 65_536
@@ -172,7 +173,7 @@ class Machine:
                 for slot in block.reads - fetched:
                     mine[slot] = lanes.take(self.registers[slot])
                 fetched |= block.reads
-            answer = (block.function or self.program.code(number))(mine, self)
+            answer = (block.function or code(self.program, block))(mine, self)
             going = self.end(block, lanes, mine, answer)
             if going is None:  # to be executed again, with others or without
                 self.put_back(lanes, mine, dirty & block.live_in)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from .lanes import Lanes
 from .numerics import U8, U32, U64, UNSIGNED
+from .program import Site
 from .races import Shadow
-from .translate import Site
 
 SLOT_BITS = 36
 

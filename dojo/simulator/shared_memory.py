@@ -21,8 +21,8 @@ from .lanes import Lanes
 from .memory import Words, exempt, merge
 from .numerics import I64, U64
 from .order import Order
+from .program import Site
 from .races import Conflict, Shadow
-from .translate import Site
 
 Array = Any
 

@@ -80,8 +80,8 @@ def run(
     if len(args) != len(expected):
         raise TypeError(f"{kernel} takes {len(expected)} arguments, {len(args)} were given")
     variables = program.kernel.variables
-    grain = program.smallest_access()
-    written = program.written_through()
+    grain = program.smallest_access
+    written = program.written_through
     arguments: dict[str, bytes] = {}
     origins: dict[str, Buffer] = {}
     arrays: list[tuple[np.ndarray[Any, Any], Buffer]] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .parse import BYTES, Address, Immediate, Instruction, Operand, Register, Symbol
+from .program import results
 
 WIDEST = 16  # bytes of a load
 BARRIERS = (
@@ -54,7 +55,7 @@ def fused_widths(blocks: Iterable[list[Instruction]], symbols: Mapping[str, int]
             elif i.parts[0] in BARRIERS and "global" not in i.parts:
                 _join_all(window, known, symbols, widths)
                 window = {}
-            for name in _results(i):
+            for name in results(i):
                 gone = {key: loads for key, loads in window.items() if key[0] == name}
                 _join_all(gone, known, symbols, widths)
                 window = {key: loads for key, loads in window.items() if key not in gone}
@@ -71,12 +72,6 @@ def _joinable(i: Instruction) -> int:
         return 0
     size = BYTES.get(i.parts[-1], 0) * (2 if "v2" in i.parts else 1)
     return size if 2 <= size < WIDEST else 0
-
-
-def _results(i: Instruction) -> list[str]:
-    to = i.operands[0] if i.operands else None
-    items = getattr(to, "items", (to,))
-    return [item.name for item in items if isinstance(item, Register)]
 
 
 def _join_all(
@@ -115,7 +110,7 @@ def _congruences(instructions: list[Instruction], symbols: Mapping[str, int]) ->
     while changed:
         changed = False
         for i in instructions:
-            for name in _results(i):
+            for name in results(i):
                 value = _result(i, known, symbols)
                 if value is None:
                     continue  # of a register that has no value yet

@@ -22,7 +22,7 @@ from .lanes import Lanes, union
 from .local_memory import LocalMemory
 from .memory import SLOT_BITS, Buffer
 from .numerics import I64, U32, U64, UNSIGNED
-from .order import Order
+from .order import EVERY_LANE, Order
 from .parse import BYTES, Negated, Register, Unsupported
 from .program import Block, Program, Site
 from .shared_memory import SharedMemory
@@ -38,7 +38,6 @@ PATIENCE = 128  # steps of one set of lanes before another that waits has its tu
 TURN = 64  # steps of such a turn
 ALIVE = -2
 VOTES = ("popc", "and", "or")
-EVERY_LANE = 0xFFFFFFFF
 MAX_PRINTED = 64  # lines of printf in a launch
 CALLS = {"barrier": "__syncthreads()", "warp_barrier": "__syncwarp()", "collective": "the warp function"}
 
@@ -103,7 +102,7 @@ class Machine:
         return report(self.log, self.program.sites, self.counts, self.unjoined, self.fma, self.instructions)
 
     def run_chunk(self, first: int, blocks: int) -> None:
-        self.first_block, self.blocks = first, blocks
+        self.blocks = blocks
         self.log.first_block, self.log.blocks = first, blocks
         self.order = self.globals.order = Order(
             self.threads, blocks, self.program.uses_warp_barrier, self.now
@@ -134,9 +133,7 @@ class Machine:
                 self.registers[self.program.masks[slot]] = np.True_
         self.waiting: dict[int, list[Lanes]] = {0: [Lanes(self.threads, blocks)]}
         self.parked: dict[int, list[Lanes]] = {}  # at __syncthreads(), by basic block
-        self.held: dict[
-            int, list[Lanes]
-        ] = {}  # before a __syncwarp() or warp function whose partners have not come
+        self.held: dict[int, list[Lanes]] = {}  # before a warp function whose partners have not come
         self.ready: list[tuple[int, Lanes]] = []  # complete at a warp function where others are held
         self.ended_at = np.full(self.threads * blocks, ALIVE)  # the basic block that each thread ended after
         self.steps = self.turn_since = self.turn = 0

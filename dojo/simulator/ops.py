@@ -8,6 +8,7 @@ type. The functions are those of `numerics`. What moves data or changes the flow
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .parse import BYTES, Instruction, Unsupported
@@ -158,7 +159,6 @@ class Operation:
     sources: tuple[str, ...]
     result: str
     expression: str
-    counts_as_fma: bool = False
 
 
 def operation(instruction: Instruction) -> Operation:
@@ -205,7 +205,7 @@ def operation(instruction: Instruction) -> Operation:
     if floating and "sat" in modifiers:
         expression = f"saturate({expression})"
     result = _type(row.result, kind).rpartition(">")[2]
-    return Operation(sources, result, expression, name in ("fma", "mad") and floating)
+    return Operation(sources, result, expression)
 
 
 def _type(word: str, kind: str) -> str:
@@ -214,8 +214,6 @@ def _type(word: str, kind: str) -> str:
 
 
 def _each_source(expression: str, count: int, wrap: str) -> str:
-    import re
-
     names = "abcd"[:count]
     return re.sub(rf"\b[{names}]\b", lambda match: wrap.format(match[0]), expression)
 

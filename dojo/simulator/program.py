@@ -4,7 +4,6 @@ may be unset, which variable an address was made from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +21,7 @@ from .parse import (
     Special,
     Symbol,
 )
+from .specials import SPECIALS
 
 BARRIERS = ("bar", "barrier")
 COLLECTIVES = ("shfl", "vote", "match", "redux")
@@ -38,9 +38,7 @@ class Site:
     element: int  # bytes
     count: int  # elements: 1, 2 or 4
     optimistic: bool = False  # the plain read of a compare-and-swap loop, which the swap checks
-    joined: int = (
-        -1
-    )  # bits of the wide load that the assembler makes of it; 0 in a later part, -1 if it stays
+    joined: int = -1  # bits of the wide load that the assembler makes of it: 0 in a later part, -1 if none
 
     @property
     def bits(self) -> int:
@@ -101,10 +99,12 @@ class Program:
                 if i.parts[0] in ("ld", "ldu", "st", "atom", "red") and "param" not in i.parts:
                     yield i
 
+    @cached_property
     def smallest_access(self) -> int:
         """Bytes a place of the race shadow: 4, or less if the kernel makes smaller accesses."""
         return min([4, *(BYTES.get(i.parts[-1], 4) for i in self.memory_instructions())])
 
+    @cached_property
     def written_through(self) -> set[str]:
         """Parameters and variables that some store or atomic may write through; "?" if that cannot be
         told.
@@ -178,10 +178,6 @@ def sources(i: Instruction) -> list[str]:
 
 
 # Blocks
-
-
-def _is_barrier(i: Instruction) -> bool:
-    return i.parts[0] in BARRIERS and i.parts[1:2] != ("warp",)
 
 
 def _ending(i: Instruction) -> str:
@@ -291,9 +287,8 @@ def _maybe_unset(program: Program, unknown: frozenset[str]) -> frozenset[int]:
     entry (a forward must-analysis), loaded, shuffled, or computed from such.
     """
     everything = frozenset(program.slots)
-    always = {name for name in program.slots if name.startswith("%") and SPECIAL_REGISTER.match(name)}
     set_at = [everything] * len(program.blocks)
-    set_at[0] = frozenset(always)
+    set_at[0] = frozenset(name for name in program.slots if name in SPECIALS)
     work = [0]
     seen = {0}
     while work:
@@ -356,9 +351,6 @@ def _compared(instructions: list[Instruction]) -> frozenset[str]:
         found |= new
         grew = bool(new)
     return frozenset(found)
-
-
-SPECIAL_REGISTER = re.compile(r"%(?:n?tid|n?ctaid)\.[xyz]$|%(?:laneid|warpid|nwarpid|lanemask_\w\w)$")
 
 
 def _liveness(program: Program) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import traffic
-from .findings import IN_WARP, VERB, Counts, Log
+from .findings import IN_WARP, OVERWRITES, VERB, Counts, Log
 from .lanes import Lanes
 from .memory import Words, exempt, merge
 from .numerics import I64, U64
@@ -115,11 +115,10 @@ class SharedMemory:
             block = int(at[0][-1]) if plan.column is None else int(plan.column[k])
             other = self.sites[int(copies[tuple(at[0])])]
             who = self.log.place(int(plan.thread[k]) * self.blocks + block)
-            verb = {"load": "reads", "store": "overwrites", "atomic": "updates"}[site.op]
             name = self._name(int(place[k]) * self.grain)
             text = (
-                f"{who} {verb} {name}, which the cp.async on line {other.line} may still be copying: "
-                "nobody has waited for it (read after write)"
+                f"{who} {OVERWRITES[site.op]} {name}, which the cp.async on line {other.line} may still be "
+                "copying: nobody has waited for it (read after write)"
             )
             self.log.add("race", site.line, text, other.line, "in flight")
 

@@ -30,7 +30,8 @@ from .parse import (
     Symbol,
     Unsupported,
 )
-from .program import SPECIAL_REGISTER, Block, Program, Site, registers_of
+from .program import Block, Program, Site, registers_of
+from .specials import SPECIALS
 
 DTYPES: dict[str, Any] = {
     "pred": np.bool_,
@@ -174,7 +175,7 @@ class _Writer:
     def register(self, operand: Register | Special, kind: str, line: int, effect: bool = False) -> str:
         """Its local variable as type `kind`. `effect`: an unset value would decide something here."""
         name = operand.name
-        if isinstance(operand, Special) and not SPECIAL_REGISTER.match(name) and name != "WARP_SZ":
+        if isinstance(operand, Special) and name not in SPECIALS:
             raise Unsupported(name, line)
         text = self.load(name)
         if effect and isinstance(operand, Register) and self.slot_unset(name) is not None:

@@ -1,24 +1,12 @@
 """Grading in process, for the tests here: a kata's test module run point by point, without pytest."""
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 from dojo import katas
 from dojo.grader import POINTS, Grade
 from dojo.outcome import Failure, NotGraded
-
-
-def module_of(kata: katas.Kata) -> ModuleType:
-    """tests/katas/test_NN_name.py, imported under a name of its own."""
-    spec = importlib.util.spec_from_file_location(f"grades_{kata.stem}", kata.test)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from dojo.pair import module_of
 
 MODULES = {kata.stem: module_of(kata) for kata in katas.all_katas()}
 

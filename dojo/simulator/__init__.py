@@ -167,9 +167,12 @@ def _three(size: Sequence[int] | int, what: str) -> tuple[int, int, int]:
     return x, y, z
 
 
+_parsed = lru_cache(maxsize=32)(parse)
+
+
 @lru_cache(maxsize=32)
 def _program(ptx: str, kernel: str, uninitialised: frozenset[int]) -> Program:
-    parsed = parse(ptx, kernel)
+    parsed = _parsed(ptx, kernel)
     for variable in parsed.variables.values():
         if variable.size > MAX_VARIABLE:
             raise Unsupported(f"the {variable.size:,} bytes of {plain_name(variable.name)}")

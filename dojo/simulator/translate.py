@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -80,9 +82,14 @@ def code(program: Program, block: Block) -> Callable[[list[Any], Any], Any]:
             reading = writer.reading
             raise InvalidPTX(f"{reading.opcode} on line {reading.line} is not PTX") from error
         space: dict[str, Any] = {**vars(numerics), "F": np.False_, **constants}
-        exec(compile(block.source, f"<block {block.number} of {program.kernel.name}>", "exec"), space)
+        exec(_bytecode(block.source, f"<block {block.number} of {program.kernel.name}>"), space)
         block.function = space["block"]
     return block.function
+
+
+@lru_cache(maxsize=4096)
+def _bytecode(source: str, name: str) -> CodeType:
+    return compile(source, name, "exec")
 
 
 class _Writer:

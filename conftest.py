@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo import card, cli, katas, state, timing
+from dojo import card, cli, katas, saved, state
 from dojo.grader import Grade
 from dojo.outcome import Failure, NotGraded, internal_error
 
@@ -42,11 +42,17 @@ def grade(request: pytest.FixtureRequest) -> Grade:
             request.module.TASK, request.path, options.where, options.on, options.seed
         )
     grade = grades[request.path]
-    if request.config.pluginmanager.hasplugin(
-        "benchmark"
-    ):  # its table has a row for each kernel that is timed
-        grade.table = lambda timings: timing.tabulate(request.getfixturevalue("benchmark"), timings)
+    # pytest-benchmark's table has a row for each kernel that is timed.
+    if request.config.pluginmanager.hasplugin("benchmark"):
+        grade.table = lambda size, timings: saved.tabulate(
+            request.getfixturevalue("benchmark"), grade, size, timings
+        )
     return grade
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_generate_machine_info() -> dict[str, str]:
+    return saved.machine()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,11 +18,11 @@ POISON = 0xFF  # all bits one is another NaN: an element that the kernel never w
 
 # What the card says when it stops a kernel or refuses a launch: CUDA's error number -> kind and message.
 REFUSALS = {
-    1: ("launch", "the card refuses the launch: grid, block or shared bytes are outside its limits"),
+    1: ("launch", "the card refuses to run it: grid, block or shared bytes are outside its limits"),
     2: ("launch", "the card has too little free memory for these arrays"),
     209: ("launch", "the kernel was compiled for another architecture than this card's"),
     700: ("bounds", "the card stopped the kernel: it used an address outside every array"),
-    701: ("launch", "the card refuses the launch: a block needs more registers or shared bytes than it has"),
+    701: ("launch", "the card refuses to run it: a block needs more registers or shared bytes than it has"),
     702: ("timeout", "the driver ended the kernel: it took too long on a card that also drives a display"),
     710: ("result", "an assert in the kernel failed"),
     715: ("result", "the card stopped the kernel at an illegal instruction or a trap"),

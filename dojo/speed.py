@@ -6,14 +6,16 @@ All run in turns on the same card in one go (dojo/gpu.py), and bars are ratios: 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dojo import compare, gpu
-from dojo.compile import Compiled, compile_cuda, read_source
+from dojo.compile import Compiled, read_source
 from dojo.katas import ROOT
 from dojo.launch import compile_for
-from dojo.task import Problem, Size, Task, problem, rounding, specify
+from dojo.simulator import Report
+from dojo.task import Problem, Size, Task, draw, rounding, specify
 from dojo.timing import Check, Timings
 
 SOLUTION, CUBLAS, PROBE = "the solution", "cuBLAS", "the read probe"
@@ -31,6 +33,15 @@ class Rival:
 
 
 @dataclass(frozen=True)
+class Data:
+    """What a timed launch gets: every parameter by name, and whether the output is an input too."""
+
+    size: Size
+    args: Mapping[str, Any]
+    filled: bool = False
+
+
+@dataclass(frozen=True)
 class Contest:
     """One size, the rivals by name, and the bars: at least so many times as fast as one of them, any one."""
 
@@ -39,6 +50,15 @@ class Contest:
     rivals: Mapping[str, Rival]  # beside the kata's own solution
     cublas: gpu.CuBLAS
     bars: Mapping[str, float]  # {"naive": 1.2}; {"cuBLAS": 0.05} is 5 % of it
+    unit: ClassVar[str] = "TFLOP/s"
+
+    def rate(self, size: Size, seconds: float) -> float:
+        """In `unit`."""
+        return self.flop / seconds / 1e12
+
+    def flop_of(self, report: Report, size: Size) -> int:
+        """Floating-point operations of a simulated launch: a product's are multiply-adds."""
+        return 2 * report.fma
 
     def sizes(self, card: gpu.Card) -> list[Size]:
         """The sizes that are timed, each of which must have been seen to end well."""
@@ -48,20 +68,28 @@ class Contest:
         self, task: Task, compiled: Compiled, solution: Path, seed: int, size: Size, card: gpu.Card
     ) -> Timings:
         """Time everybody on the same data."""
-        data = problem(task, size, seed)
+        data = self.data(task, size, seed)
         rivals: dict[str, gpu.Launch | gpu.CuBLAS] = {
-            name: self.launch(task, self.compile(task, rival, compiled.arch), rival.kernel, data)
+            name: launch_of(task, self.compile(task, rival, compiled.arch), rival.kernel, data)
             for name, rival in {**self.rivals, SOLUTION: Rival(solution, task.kernel)}.items()
         }
-        return gpu.compare(self.launch(task, compiled, task.kernel, data), {**rivals, CUBLAS: self.cublas})
+        return gpu.compare(launch_of(task, compiled, task.kernel, data), {**rivals, **self.limit(data, card)})
+
+    def limit(self, data: Data, card: gpu.Card) -> dict[str, gpu.Launch | gpu.CuBLAS]:
+        """What everybody is timed beside."""
+        return {CUBLAS: self.cublas}
+
+    def data(self, task: Task, size: Size, seed: int) -> Data:
+        """The operands, and a product that is NaN unless it is an input too; no specification is computed."""
+        inputs = draw(task, size, seed)
+        a, b = (inputs[task.names[index]] for index in (self.cublas.a, self.cublas.b))
+        shape = len(a), len(b) if self.cublas.transpose_b else b.shape[1]
+        values = {task.output: np.full(shape, np.nan, np.float32), **size, **inputs}
+        return Data(size, {name: values[name] for name in task.names}, filled=task.output in inputs)
 
     def compile(self, task: Task, rival: Rival, arch: str) -> Compiled:
         source = read_source(rival.file)
         return compile_for(task, source, rival.file.name, arch, [self.size], kernel=rival.kernel)
-
-    def launch(self, task: Task, compiled: Compiled, kernel: str, data: Problem) -> gpu.Launch:
-        filled = task.output in data.inputs
-        return launch_of(task, compiled, kernel, data.size, data.args, filled=filled)
 
     def wanted(self, task: Task, size: Size, check: Check) -> Problem:
         """What a timed launch should have computed."""
@@ -79,7 +107,7 @@ class Contest:
         "8.1 TFLOP/s: 1.57x naive (bar 1.20), 0.99x the solution, 16 % of cuBLAS"
         """
         ((_, timings),) = timed
-        rate = self.flop / timings.seconds(timings.candidate) / 1e12
+        rate = self.rate(self.size, timings.seconds(timings.candidate))
         others = [name for name in timings.times if name != timings.candidate]
         ratios = [figure(name, timings.ratio(name), self.bars.get(name)) for name in others]
         figures = f"{rate:.1f} TFLOP/s: {', '.join(ratios)}"
@@ -108,6 +136,15 @@ class Bandwidth:
     widths: Sequence[int]
     bar: float
     rivals: Mapping[str, Rival]  # the probe: its parameters are its own
+    unit: ClassVar[str] = "GB/s"
+
+    def rate(self, size: Size, seconds: float) -> float:
+        """In `unit`."""
+        return 4e-9 * int(size["rows"]) * int(size["cols"]) / seconds
+
+    def flop_of(self, report: Report, size: Size) -> int:
+        """Floating-point operations of a simulated launch: an addition an element."""
+        return int(size["rows"] * size["cols"])
 
     def sizes(self, card: gpu.Card) -> list[Size]:
         size = min(BIGGEST, card.memory_bytes // 8)
@@ -117,27 +154,20 @@ class Bandwidth:
         self, task: Task, compiled: Compiled, solution: Path, seed: int, size: Size, card: gpu.Card
     ) -> Timings:
         """Time the kernel and the probe on the same matrix."""
+        data = self.data(task, size, seed)
+        candidate = launch_of(task, compiled, task.kernel, data)
+        return gpu.compare(candidate, self.limit(data, card), seconds=0.3)
+
+    def limit(self, data: Data, card: gpu.Card) -> dict[str, gpu.Launch | gpu.CuBLAS]:
+        """What everybody is timed beside."""
+        ((name, _),) = self.rivals.items()
+        return {name: gpu.read_probe(data.args["X"], card.arch)}
+
+    def data(self, task: Task, size: Size, seed: int) -> Data:
         rows, cols = size["rows"], size["cols"]
         period = np.random.default_rng([seed, cols]).uniform(-1.0, 1.0, PERIOD).astype(np.float32)
         X = gpu.Stream(period, rows * cols)
-        candidate = launch_of(
-            task, compiled, task.kernel, size, {"X": X, task.output: np.empty(rows, np.float32), **size}
-        )
-        ((name, probe),) = self.rivals.items()
-        return gpu.compare(candidate, {name: self.probe(probe, X, compiled.arch, card)}, seconds=0.5)
-
-    def probe(self, probe: Rival, X: gpu.Stream, arch: str, card: gpu.Card) -> gpu.Launch:
-        """The launch that the probe's header asks for."""
-        compiled = compile_cuda(
-            read_source(probe.file),
-            probe.file.name,
-            arch=arch,
-            constants=("THREADS",),
-            signature=(probe.kernel, "const float4 *x, float *partials, long long n4"),
-        )
-        grid, block = 8 * card.multiprocessors, compiled.constants["THREADS"]
-        args = [X, np.empty(grid, np.float32), np.int64(X.size // 4)]
-        return gpu.Launch(compiled.cubin, compiled.entry(probe.kernel), (grid,), (block,), args, outputs=(1,))
+        return Data(size, {"X": X, task.output: np.empty(rows, np.float32), **size})
 
     def wanted(self, task: Task, size: Size, check: Check) -> Problem:
         """The sums of the rows that a timed launch was given, by sums of all that stands before each row."""
@@ -161,7 +191,7 @@ class Bandwidth:
             if name in timings.missing:
                 return None, f"not graded: {timings.missing[name]}"
             shares.append(timings.ratio(name))
-            rate = 4e-9 * size["rows"] * size["cols"] / timings.seconds(timings.candidate)
+            rate = self.rate(size, timings.seconds(timings.candidate))
             unit, columns, of = ("", "", "") if figures else (" GB/s", " columns", f" of {name}")
             figures.append(f"{rate:,.0f}{unit} at {size['cols']:,}{columns} ({100 * shares[-1]:.0f} %{of})")
         text = f"{', '.join(figures)}; bar {100 * self.bar:.0f} %"
@@ -170,20 +200,18 @@ class Bandwidth:
         return (True, text) if min(shares) >= self.bar else (False, f"reaches {text} at every width")
 
 
-def launch_of(
-    task: Task, compiled: Compiled, kernel: str, size: Size, args: Mapping[str, object], filled: bool = False
-) -> gpu.Launch:
-    """A launch of a kernel with the task's parameters; `filled` if the output is an input too."""
-    configuration = task.launch(size, compiled.constants)
+def launch_of(task: Task, compiled: Compiled, kernel: str, data: Data) -> gpu.Launch:
+    """A launch of a kernel with the task's parameters."""
+    configuration = task.launch(data.size, compiled.constants)
     output = (task.names.index(task.output),)
     return gpu.Launch(
         compiled.cubin,
         compiled.entry(kernel),
         configuration.grid,
         configuration.block,
-        [args[name] for name in task.names],
-        outputs=() if filled else output,
-        inout=output if filled else (),
+        [data.args[name] for name in task.names],
+        outputs=() if data.filled else output,
+        inout=output if data.filled else (),
         shared_bytes=configuration.shared_bytes,
         names=task.names,
     )

@@ -43,7 +43,8 @@ class Timings:
     `times[name][i]` is the time in seconds of `name` in round `i`; `candidate` is the candidate's name in it.
     `missing[name]` says in a sentence why a baseline was not measured (no cuBLAS, TF32 not off, it failed).
     `checks` are timed launches whose results the caller must still compare with the specification: a speed
-    counts only if every one is right. With `problem` (kind, message) set there are no times.
+    counts only if every one is right. `clocks` is what nvidia-smi told while all of them ran, see clocks.py.
+    With `problem` (kind, message) set there are no times.
     """
 
     candidate: str
@@ -51,6 +52,7 @@ class Timings:
     missing: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[Check] = ()
     problem: tuple[str, str] | None = None
+    clocks: Mapping[str, str | float] = field(default_factory=dict)
 
     def seconds(self, name: str) -> float:
         """The median time of one launch."""
@@ -104,15 +106,17 @@ class Clock:
         self.picoseconds += round(seconds * 1e12)
 
 
-def tabulate(benchmark: Any, timings: Timings, **extra_info: Any) -> None:
+def tabulate(benchmark: Any, timings: Timings, group: str, **extra_info: Any) -> None:
     """Put the times into pytest-benchmark's table and JSON: a row for the candidate, one for each baseline.
 
-    `benchmark` is the unused fixture of the running test. Its public interface has one row a test, hence the
-    copies. `extra_info` goes into the saved JSON beside the candidate's ratios.
+    `benchmark` is the fixture of the running test. Its public interface has one row a test, hence the copies.
+    A row is found again in another run by the test, its name and its group. `extra_info` goes into the saved
+    JSON beside the candidate's ratios.
     """
+    benchmark._mode = "replayed"  # else it warns that it was not used
     for name, times in timings.times.items():
-        row = benchmark if name == timings.candidate else copy.copy(benchmark)
-        row.name, row.fullname = name, f"{benchmark.fullname.split('::: ')[0]}::: {name}"
+        row = copy.copy(benchmark)
+        row.name, row.group, row.fullname = name, group, f"{benchmark.fullname}::: {name}, {group}"
         row.extra_info = {**extra_info, "spread": timings.spread(name)}
         if name != timings.candidate:
             row.extra_info["candidate's speed in units of this"] = timings.ratio(name)

@@ -36,11 +36,12 @@ scores_swizzle(const float *Q, const float *K, float *S, int M, int N, int D)
         int d = ph * TILE + tx;  // the column of Q and of K that this thread loads
         // Zero outside: it adds nothing to any sum.
         q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
-        k_tile[ty][tx ^ ty] = key < N && d < D ? K[key * D + d] : 0.0f;  // row r keeps word c in column c ^ r
+        // Row r keeps its words by fours, four g in place g ^ (r % 8): a four is still one load of 16 bytes.
+        k_tile[ty][(tx / 4 ^ ty % 8) * 4 + tx % 4] = key < N && d < D ? K[key * D + d] : 0.0f;
         __syncthreads();
 
         for (int j = 0; j < TILE; ++j)
-            score += q_tile[ty][j] * k_tile[tx][j ^ tx];  // 32 lanes, 32 columns, 32 banks
+            score += q_tile[ty][j] * k_tile[tx][(j / 4 ^ tx % 8) * 4 + j % 4];  // 8 lanes, 8 fours, 32 banks
         __syncthreads();
     }
 

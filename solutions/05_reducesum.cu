@@ -17,21 +17,22 @@
 //          speed:    on a GPU, beside a kernel that only reads, at short, middle and long rows
 // Lesson   katas/05_reducesum.md
 
-// ---- the hole begins: about 115 lines; a first version, a warp for each row, needs 12 ---------
-constexpr int THREADS = 256;
-constexpr int AT_ONCE = 4;  // 16-byte loads that a thread starts before it waits for the first of them
+// ---- the hole begins: about 135 lines; a first version, a warp for each row, needs 12 ---------
+constexpr int THREADS = 512;
 
-// The threads that share a row: AT_ONCE float4s each up to 512 columns, a warp up to 2048, the whole
-// block beyond. Never fewer than 8, see Row::edge.
+// The threads that share a row: each has at least 4 float4s of it to load at once, 6 where its warps must
+// wait for each other in the end. Never fewer than 8, see Row::edge.
 __host__ __device__ constexpr int threads_per_row(int cols)
 {
-    return cols <= 128 ? 8 : cols <= 256 ? 16 : cols <= 2048 ? 32 : THREADS;
+    if (cols < 1536)
+        return cols < 260 ? 8 : cols < 516 ? 16 : 32;
+    return cols < 3072 ? 64 : cols < 16384 ? 128 : THREADS;
 }
 
-// A row too short for AT_ONCE float4s a thread leaves memory idle, so a thread takes part in several.
+// A row too short for that leaves memory idle, so a thread takes part in several.
 __host__ __device__ constexpr int rows_per_thread(int cols)
 {
-    return cols <= 32 ? 4 : cols <= 64 ? 2 : 1;
+    return cols < 68 ? 4 : cols < 132 ? 2 : 1;
 }
 
 __host__ __device__ constexpr int rows_per_block(int cols)
@@ -68,29 +69,29 @@ struct Row {
     }
 };
 
-// The sums over groups of `width` neighbouring lanes, Count at once, in each group's first lane.
+// The sums over groups of Width neighbouring lanes, Count at once, in each group's first lane.
 // All 32 lanes of the warp must come here.
-template <int Count>
-__device__ void sum_lanes(float (&sum)[Count], int width)
+template <int Width, int Count>
+__device__ void sum_lanes(float (&sum)[Count])
 {
-    for (int step = width / 2; step > 0; step /= 2)
+#pragma unroll
+    for (int step = Width / 2; step > 0; step /= 2)
 #pragma unroll
         for (int k = 0; k < Count; ++k)
-            sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step, width);
+            sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step, Width);
 }
 
-// The work of one block, where each thread takes part in Rows rows.
-template <int Rows>
+// The work of one block: Threads share a row, each takes part in so many Rows, and of each of these starts
+// so many loads of Fours before it waits for the first.
+template <int Threads, int Rows, int Fours>
 __device__ void sum_rows(const float *X, float *sums, int rows, int cols)
 {
-    constexpr int FOURS = AT_ONCE / Rows;  // float4s of one row that are loaded at once
-    int threads = Rows > 1 ? 8 : threads_per_row(cols);  // a constant 8 saves short rows the divisions
-    int groups = THREADS / threads;  // rows that the block has in hand at once
-    int t = threadIdx.x % threads;   // which of the threads of its row this one is
-    long long r = static_cast<long long>(blockIdx.x) * groups * Rows + threadIdx.x / threads;
+    constexpr int GROUPS = THREADS / Threads;  // rows that the block has in hand at once
+    int t = threadIdx.x % Threads;             // which of the threads of its row this one is
+    long long r = static_cast<long long>(blockIdx.x) * GROUPS * Rows + threadIdx.x / Threads;
 
     auto row = [=](int k) {  // the k-th row of this thread: without elements if X has no such row
-        long long mine = r + k * groups;
+        long long mine = r + k * GROUPS;
         return Row(X + mine * cols, mine < rows ? cols : 0);
     };
 
@@ -100,44 +101,56 @@ __device__ void sum_rows(const float *X, float *sums, int rows, int cols)
         sum[k] = row(k).edge(t);
     int i = t;
     do {
-        float4 four[Rows][FOURS];
+        float4 four[Rows][Fours];
 #pragma unroll
         for (int k = 0; k < Rows; ++k)
 #pragma unroll
-            for (int j = 0; j < FOURS; ++j)
-                four[k][j] = row(k).four(i + j * threads);
+            for (int j = 0; j < Fours; ++j)
+                four[k][j] = row(k).four(i + j * Threads);
 #pragma unroll
         for (int k = 0; k < Rows; ++k)
 #pragma unroll
-            for (int j = 0; j < FOURS; ++j)
+            for (int j = 0; j < Fours; ++j)
                 sum[k] += (four[k][j].x + four[k][j].y) + (four[k][j].z + four[k][j].w);
-        i += FOURS * threads;
-    } while (Rows == 1 && i < cols / 4);  // rows that short are done at once
-    sum_lanes(sum, min(threads, 32));
+        i += Fours * Threads;
+    } while (Rows == 1 && i < cols / 4);  // shorter rows are done at once
+    sum_lanes<Threads < 32 ? Threads : 32>(sum);
 
-    if (threads > 32) {
+    if (Threads > 32) {
         __shared__ float partials[THREADS / 32];  // the sum of each warp
-        int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        if (lane == 0)
+        int warp = threadIdx.x / 32;
+        if (t % 32 == 0)
             partials[warp] = sum[0];
-        __syncthreads();  // all partials are there before the first warp reads them
-        if (warp == 0) {
-            sum[0] = lane < THREADS / 32 ? partials[lane] : 0.0f;
-            sum_lanes(sum, 32);
+        __syncthreads();  // all partials are there before the first warp of each row reads its row's
+        if (t < 32) {
+            sum[0] = t < Threads / 32 ? partials[warp + t] : 0.0f;
+            sum_lanes<32>(sum);
         }
     }
 #pragma unroll
     for (int k = 0; k < Rows; ++k)
-        if (t == 0 && r + k * groups < rows)
-            sums[r + k * groups] = sum[k];
+        if (t == 0 && r + k * GROUPS < rows)
+            sums[r + k * GROUPS] = sum[k];
 }
 
-extern "C" __global__ void row_sum(const float *X, float *sums, int rows, int cols)
+// Two blocks a multiprocessor are asked for, and no more: that allows 64 registers a thread, enough for all
+// that it loads at once. Else the compiler saves registers and waits for one load before it starts the next.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+row_sum(const float *X, float *sums, int rows, int cols)
 {
-    switch (rows_per_thread(cols)) {
-        case 4: return sum_rows<4>(X, sums, rows, cols);
-        case 2: return sum_rows<2>(X, sums, rows, cols);
-        default: return sum_rows<1>(X, sums, rows, cols);
+    if (cols < 36)  // at most 8 float4s, one for each thread
+        return sum_rows<8, 4, 1>(X, sums, rows, cols);
+    if (cols < 68)
+        return sum_rows<8, 4, 2>(X, sums, rows, cols);
+    if (cols < 132)
+        return sum_rows<8, 2, 4>(X, sums, rows, cols);
+    switch (threads_per_row(cols)) {
+        case 8: return sum_rows<8, 1, 8>(X, sums, rows, cols);
+        case 16: return sum_rows<16, 1, 8>(X, sums, rows, cols);
+        case 32: return sum_rows<32, 1, 8>(X, sums, rows, cols);
+        case 64: return sum_rows<64, 1, 8>(X, sums, rows, cols);
+        case 128: return sum_rows<128, 1, 8>(X, sums, rows, cols);
+        default: return sum_rows<THREADS, 1, 8>(X, sums, rows, cols);
     }
 }
 // ---- the hole ends ----------------------------------------------------------------------------

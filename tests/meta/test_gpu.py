@@ -14,10 +14,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from grading import MODULES
+from grading import MODULES, first_failure
 
-from dojo import device, gpu, rounds, slab, speed, timing
+from dojo import clocks, device, gpu, katas, rounds, simulate, slab, timing
 from dojo.compile import compile_cuda
+from dojo.grader import Grade
 from dojo.slab import GUARD, Launch
 from dojo.timing import Check, Clock, Timings
 
@@ -300,6 +301,52 @@ def test_rounds_fill_the_time():
     assert [rounds.how_many(one, 1.0) for one in (0.01, 1e-6, 7.0)] == [100, 300, 9]
 
 
+def test_work_is_repeated_for_a_time_and_while_there_is_more_to_wait_for(monkeypatch):
+    now = iter(range(100))
+    monkeypatch.setattr(rounds.time, "perf_counter", lambda: float(next(now)))
+    done = []
+    assert rounds.repeat(lambda: done.append(0), 4.0) == 1.0
+    assert len(done) == 2  # at 1 and 3 s: each looks at the clock twice
+    more = iter([True, True, False])
+    rounds.repeat(lambda: done.append(1), 0.0, lambda: next(more))
+    assert done.count(1) == 2
+
+
+@pytest.mark.parametrize("kernel", ["read_probe", "flush_l2"])
+def test_the_read_probe_reads_everything_once(kernel):
+    x = np.random.default_rng(5).uniform(0, 1, 4 * 1024 * 3 + 4).astype(np.float32)
+    launch = gpu.read_probe(x, "sm_80", kernel)
+    assert (launch.grid, launch.block, launch.outputs) == ((4,), (256,), (1,))
+    source = gpu.PROBE.read_text()
+    report = simulate(source, kernel, launch.grid, launch.block, launch.args, uninitialised=(1,))
+    assert not report.findings
+    assert launch.args[1].sum(dtype=float) == pytest.approx(x.sum(dtype=float), rel=2**-20)
+    assert sum(a.bytes for a in report.accesses if (a.space, a.op) == ("global", "load")) == x.nbytes
+
+
+def test_clocks_are_read_and_what_is_not_told_is_left_out():
+    told = clocks.read("580.159.04, 1980, 1980, 3201, [N/A], 700.00, 45\n535.0, 1, 1, 1, 1, 1, 1\n")
+    assert told == {
+        "driver": "580.159.04", "SM clock, MHz": 1980, "highest SM clock, MHz": 1980,
+        "memory clock, MHz": 3201, "power limit, W": 700, "temperature, C": 45,
+    }  # fmt: skip
+    assert clocks.Query(command=("no such program",)).answer() == {}
+    assert (
+        clocks.Query(command=(sys.executable, "-c", "import sys; print('1.0, 5'); sys.exit(6)")).answer()
+        == {}
+    )
+    asked = clocks.Query("0000:05:00.0", command=(sys.executable, "-c", "import sys; print(sys.argv[-1])"))
+    assert asked.answer()["driver"] == "--id=0000:05:00.0"
+
+
+def test_clocks_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(clocks, "PATIENCE", 0.1)
+    query = clocks.Query(command=(sys.executable, "-c", "import time; time.sleep(60)"))
+    assert query.pending()
+    assert query.answer() == {}
+    assert not query.pending()
+
+
 def test_tf32_is_told_from_float32():
     random = np.random.default_rng(1)
     a, b = (random.uniform(-1, 1, (256, 256)).astype(np.float32) for _ in "ab")
@@ -331,7 +378,8 @@ def test_the_table_of_pytest_benchmark_shows_device_times(tmp_path):
 
             def test_speed(benchmark):
                 times = {{"yours": [0.001, 0.002, 0.003] * 3, "cuBLAS": [0.004] * 9}}
-                tabulate(benchmark, Timings("yours", times), card="NVIDIA Practice")
+                for size in ("cols 32", "cols 64"):
+                    tabulate(benchmark, Timings("yours", times), size, card="NVIDIA Practice")
             """
         )
     )
@@ -342,20 +390,25 @@ def test_the_table_of_pytest_benchmark_shows_device_times(tmp_path):
         env=os.environ | {"PYTEST_XDIST_WORKER": ""},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    saved = {row["name"]: row for row in json.loads((tmp_path / "times.json").read_text())["benchmarks"]}
+    rows = json.loads((tmp_path / "times.json").read_text())["benchmarks"]
+    assert [(row["name"], row["group"]) for row in rows] == [
+        ("yours", "cols 32"), ("cuBLAS", "cols 32"), ("yours", "cols 64"), ("cuBLAS", "cols 64")
+    ]  # fmt: skip
+    assert len({row["fullname"] for row in rows}) == 4
+    saved = {row["name"]: row for row in rows[:2]}
     assert saved["yours"]["stats"]["data"] == pytest.approx([0.001, 0.002, 0.003] * 3)
     assert saved["yours"]["stats"]["median"] == pytest.approx(0.002)
     assert saved["cuBLAS"]["stats"]["median"] == pytest.approx(0.004)
     assert saved["cuBLAS"]["extra_info"]["candidate's speed in units of this"] == pytest.approx(2)
     assert saved["cuBLAS"]["extra_info"]["card"] == "NVIDIA Practice"
-    assert saved["cuBLAS"]["fullname"] == "test_speed.py::test_speed::: cuBLAS"
+    assert saved["cuBLAS"]["fullname"] == "test_speed.py::test_speed::: cuBLAS, cols 32"
 
 
 # On a card --------------------------------------------------------------------------------------------
 
 SCALE = """
     __device__ int launches;
-    __device__ float cache[1 << 20];
+    __device__ float cache[1 << 20], sample[1 << 20];
 
     extern "C" __global__ void scale(float *x, float *y, int n) {
         extern __shared__ float scratch[];
@@ -471,16 +524,13 @@ def test_a_stream_is_made_on_the_card_and_rolled_there(on_card):
         assert np.array_equal(check.outputs[1], 2 * x)
 
 
-def test_the_read_probe_reads_everything(on_card):
-    x = np.random.default_rng(5).uniform(0, 1, 1 << 22).astype(np.float32)
-    bandwidth = MODULES["05_reducesum"].CONTEST
-    launch = bandwidth.probe(
-        bandwidth.rivals[speed.PROBE], x, on_card.arch, SimpleNamespace(multiprocessors=2)
-    )
+def test_the_read_probe_reads_everything_and_no_more(on_card):
+    x = np.random.default_rng(5).uniform(0, 1, (1 << 22) + 4).astype(np.float32)
+    launch = gpu.read_probe(x, on_card.arch)
     code = SimpleNamespace(cubin=launch.cubin, entry=lambda kernel: launch.entry)
     outcome = gpu.run(code, "read_probe", launch.grid, launch.block, launch.args, outputs=launch.outputs)
     assert outcome.problem is None
-    assert outcome.arrays[1].size == 16
+    assert outcome.arrays[1].size == 1025  # four elements are a block's worth of reading, too
     assert outcome.arrays[1].sum(dtype=float) == pytest.approx(x.sum(dtype=float), rel=2**-20)
 
 
@@ -491,18 +541,49 @@ def test_more_work_takes_longer(on_card):
     assert gpu.compare(launch, {"slow": slow}, seconds=0.3).ratio("slow") > 2
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "if (launches > 3) return; y[i] = 2.0f * x[i]; if (i == 0) ++launches;",
-        "if (launches > 3) y[i] = cache[i]; else y[i] = cache[i] = 2.0f * x[i]; if (i == 0) ++launches;",
-    ],
-    ids=["skips work on a repeated launch", "reads a cached result"],
-)
-def test_a_kernel_that_only_looks_fast_fails_its_checks(on_card, body):
-    timings = gpu.compare(scale_launch(body), {"honest": scale_launch("y[i] = 2.0f * x[i];")}, seconds=0.3)
+# y = 2 x, and long enough at it that whoever leaves work out is seen to be faster.
+WORK = "float s = x[i]; for (int k = 0; k < 2000; ++k) s = __fmaf_rn(s, -1.0f, 0.0f); y[i] = 2.0f * s;"
+COUNT = "if (i == 0) ++launches;"
+CHEATS = {
+    "skips work on a repeated launch": f"if (launches > 3) return; {WORK} {COUNT}",
+    "writes half of the output the second time": f"if (launches && i > n / 2) return; {WORK} {COUNT}",
+    "keeps a result": f"if (launches > 3) y[i] = cache[i]; else {{ {WORK} cache[i] = y[i]; }} {COUNT}",
+    "keeps a result for each sign of the first input": f"""
+        float sign = x[0] > 0.0f ? 1.0f : -1.0f;
+        if (sample[i] == sign) y[i] = cache[i]; else {{ {WORK} cache[i] = y[i]; sample[i] = sign; }}""",
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_kernel_that_only_looks_fast_fails_its_checks(on_card, cheat):
+    timings = gpu.compare(scale_launch(CHEATS[cheat]), {"honest": scale_launch(WORK)}, seconds=0.3)
     assert timings.problem is None
+    assert timings.ratio("honest") > 1.2
     assert not all_right(timings)
+
+
+def test_a_result_kept_for_one_input_is_of_no_use(on_card):
+    """Every launch has inputs that no launch before it had."""
+    body = f"if (sample[i] == x[0]) y[i] = cache[i]; else {{ {WORK} cache[i] = y[i]; sample[i] = x[0]; }}"
+    timings = gpu.compare(scale_launch(body), {"honest": scale_launch(WORK)}, seconds=0.3)
+    assert all_right(timings)
+    assert timings.ratio("honest") < 1.05
+
+
+def test_a_kernel_that_idles_once_it_is_timed_fails_its_grade(on_card, tmp_path):
+    """It works in the launches that are graded for their results: each of them loads it anew."""
+    kata = katas.find("naive")
+    text = kata.solution.read_text().replace('extern "C"', '__device__ int launches;\n\nextern "C"', 1)
+    start = "    int Row ="
+    assert text.count(start) == 1
+    first = "blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y == 0"
+    idle = f"    if (launches > 5) return;\n    if ({first}) ++launches;\n"
+    file = tmp_path / kata.file.name
+    file.write_text(text.replace(start, idle + start))
+    grade = Grade(MODULES[kata.stem].TASK, kata, file, on="gpu", seed=7)
+    point, failure = first_failure(grade)
+    assert (point, failure.kind) == ("speed", "result")
+    assert "in a timed launch at Width 2048" in str(failure)
 
 
 def test_a_kernel_that_hangs_when_repeated_is_killed(on_card):

@@ -16,7 +16,7 @@ py := .venv/bin/python
 install := @sh requirements/install.sh
 endif
 
-.PHONY: help list test watch hint reset doctor check fidelity bench-simulator clean
+.PHONY: help list test bench compare tune watch hint reset doctor scoreboard check fidelity bench-simulator clean
 
 ## make | this list
 help:
@@ -29,6 +29,21 @@ help:
 test:
 	$(install) run
 	@$(py) -m dojo test "$$kata" $${from:+--from "$$from"} $${on:+--on "$$on"} $(if $(ARGS),-- $(ARGS))
+
+## make kata=tiled bench | on a GPU: the grade, and its times in full
+bench:
+	$(install) run
+	@$(py) -m dojo bench "$$kata" $${from:+--from "$$from"} $(if $(ARGS),-- $(ARGS))
+
+## make kata=tiled compare | beside the solutions, and the card's roofs
+compare:
+	$(install) run
+	@$(py) -m dojo compare "$$kata" $${from:+--from "$$from"} $${on:+--on "$$on"}
+
+## make kata=register tune | what other tiles cost, save and reach
+tune:
+	$(install) run
+	@$(py) -m dojo tune "$$kata" $${from:+--from "$$from"} $${on:+--on "$$on"}
 
 ## make kata=tiled watch | grade at every save, on the simulator
 watch:
@@ -55,6 +70,11 @@ doctor:
 	@if command -v $(py) >/dev/null; then exec $(py) -m dojo doctor; fi; \
 	if command -v python3 >/dev/null; then exec python3 -m dojo doctor fresh; fi; \
 	echo "There is no python3 here: install Python 3.10 or newer."
+
+## make scoreboard | on a GPU: time the solutions for README.md
+scoreboard:
+	$(install) run
+	@$(py) -m dojo scoreboard
 
 ## make check | the repository's own tests, lint and types
 check:

@@ -1,8 +1,10 @@
 """The command line: `python -m dojo test KATA [--from FOLDER_OR_FILE] [--on cpu|gpu] [-- ARGS]` and others.
 
     test KATA, watch KATA      grade once, by pytest in this process, whose ARGS are; or at every save
+    bench KATA                 the same grade, and the times that its speed was judged by
+    compare KATA, tune KATA    beside the solutions and the card's limit; other tiles
     hint KATA, reset KATA      the next hint; back to the stub
-    list, doctor               where the learner stands; what is installed
+    list, doctor, scoreboard   where the learner stands; what is installed; the READMEs' table
 
 Understands what was asked, or says in one line why not (exit status 2), and hands over.
 """
@@ -15,13 +17,28 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dojo import card, doctor, gpu, hints, katas, listing, reset, watch
+from dojo import (
+    card,
+    doctor,
+    gpu,
+    hints,
+    katas,
+    listing,
+    nvrtc,
+    reset,
+    saved,
+    scoreboard,
+    tune,
+    versus,
+    watch,
+)
 from dojo.grader import Grade
 from dojo.katas import Kata
 from dojo.task import Task
 
 SILENT = ["-p", "no:terminal", "-p", "no:benchmark"]  # the card is the only output
 ALWAYS = ["-p", "no:cacheprovider", "--capture=no"]
+TIMES = ["-qq", "--no-header", "--tb=no", "-rN"]  # pytest-benchmark's table, pytest's own words left out
 STOPPED = 130  # as a shell reports Ctrl-C
 
 
@@ -73,10 +90,48 @@ def run_test(options: Options, pytests: Sequence[str]) -> int:
 
     quiet = all(argument.startswith("--seed") or argument.isdigit() for argument in pytests)
     settings = [f"--from={where}", f"--on={on}", f"--rootdir={katas.ROOT}", f"--confcutdir={katas.ROOT}"]
-    status = pytest.main([str(kata.test), *ALWAYS, *(SILENT if quiet else []), *settings, *pytests])
+    shown = SILENT if quiet else saved.options(kata)
+    status = pytest.main([str(kata.test), *ALWAYS, *shown, *settings, *pytests])
     if status == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     return int(status)
+
+
+def run_bench(options: Options, pytests: Sequence[str]) -> int:
+    """`make kata=tiled bench`: a whole grade, as only what is safe and right is timed, and its times."""
+    kata = find(options.kata)
+    if not gpu.card():
+        raise Usage(f"bench needs a GPU ({gpu.why_not()}); without one: make kata={kata.name} compare")
+    return run_test(options, [*TIMES, *pytests])
+
+
+def run_compare(options: Options, _: Sequence[str]) -> int:
+    """`make kata=tiled compare`: informs, whatever state the kernel is in."""
+    kata = find(options.kata)
+    file = attempt(kata, options.where)
+    check_machine(options.on)
+    colour = card.in_colour(sys.stdout)
+    return say(no_compiler() or versus.report(kata, file, options.on, own=not options.where, colour=colour))
+
+
+def run_tune(options: Options, _: Sequence[str]) -> int:
+    """`make kata=register tune`: informs, whatever state the kernel is in."""
+    kata = find(options.kata)
+    file = attempt(kata, options.where)
+    check_machine(options.on)
+    return say(no_compiler() or tune.report(kata, file, options.on))
+
+
+def run_scoreboard(_: Options, __: Sequence[str]) -> int:
+    """`make scoreboard`: times the solutions and writes the READMEs' table."""
+    found = gpu.card()
+    if not found:
+        raise Usage(f"scoreboard needs a GPU ({gpu.why_not()})")
+    try:
+        scoreboard.main(found)
+    except scoreboard.Unwritten as why:
+        raise Usage(str(why)) from None
+    return 0
 
 
 def run_watch(options: Options, _: Sequence[str]) -> int:
@@ -114,6 +169,10 @@ KATA: Mapping[str, Any] = {"kata": {"nargs": "?"}}
 FILE: Mapping[str, Any] = {**KATA, "--from": {"dest": "where"}, "--on": {}}
 COMMANDS: Mapping[str, tuple[Callable[[Options, Sequence[str]], int], Mapping[str, Any]]] = {
     "test": (run_test, FILE),
+    "bench": (run_bench, FILE),
+    "compare": (run_compare, FILE),
+    "tune": (run_tune, FILE),
+    "scoreboard": (run_scoreboard, {}),
     "watch": (run_watch, FILE),
     "hint": (run_hint, KATA),
     "reset": (run_reset, KATA),
@@ -148,6 +207,25 @@ def attempt(kata: Kata, where: str) -> Path:
     if not os.access(path, os.R_OK):
         raise Usage(f"{path} cannot be read")
     return Path(os.path.abspath(path))
+
+
+def no_compiler() -> str:
+    """Why there is no compiler here, or "": what informs says so and ends well."""
+    if not nvrtc.installed():
+        try:
+            nvrtc.version()
+        except nvrtc.NoCompiler as missing:
+            return str(missing)
+    return ""
+
+
+def say(text: str) -> int:
+    """Print it, to the last line that the reader takes: it may be `head`."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def check_machine(on: str) -> None:

@@ -1,7 +1,8 @@
 """CUDA C++ -> PTX for the simulator, a cubin for the card, and what the compiler says about both.
 
-In here: what is sent to the compiler, how its errors are worded for the learner, and how registers, spills
-and the file's own constants are read back. Not in here: the compiler's process (`dojo.nvrtc`), the cache.
+In here: what is sent to the compiler, how the file's own constants, registers and spills are read back, and
+what is said of a kernel or a constant that the launch cannot find. Not in here: the compiler's process
+(`dojo.nvrtc`), its own errors (`dojo.errors`), the cache.
 
 A file's constants and its kernel are found by the compiler, never by a regular expression over CUDA: a few
 lines appended to the file export them as global variables, whose initial values stand in the PTX. So
@@ -16,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from dojo import cache, nvrtc
+from dojo import cache, errors, nvrtc
+from dojo.source import Source
 
 PRELUDE = "dojo_prelude.h"
 # Host headers that a .cu file includes by habit: what a kernel needs of them NVRTC has, or the prelude.
@@ -29,7 +31,9 @@ HEADERS = {
     **dict.fromkeys(HOST_HEADERS.split(), ""),
 }
 OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PRELUDE}")
-DEVICE = "--device-as-default-execution-space"  # only where it is needed: see `_only_constexpr`
+# Makes NVRTC take a constexpr function without __device__. It would also hide a forgotten __device__
+# elsewhere: so it is only for a file that has nothing else wrong.
+DEVICE = "--device-as-default-execution-space"
 FORMAT = 2  # of a cache entry; count it up when this file makes something else of the same source
 LONGEST_SOURCE = 1_000_000  # characters
 
@@ -41,12 +45,17 @@ MISSING = -(1 << 62)  # the value of what the file does not define
 class CompileError(Exception):
     """The file cannot be graded; str(e) is the text for the learner, without the failure's kind.
 
-    `kind` is "compile", or "launch" for a kernel that compiles but that no card can hold.
+    `kind` is "compile", or "launch" for a kernel that compiles but that no card can hold. `line` is the
+    source line to quote, 0 for none.
     """
 
-    def __init__(self, text: str, kind: str = "compile") -> None:
+    def __init__(self, text: str, kind: str = "compile", line: int = 0) -> None:
         super().__init__(text)
-        self.kind = kind
+        self.kind, self.line = kind, line
+
+
+class Unguarded(CompileError):
+    """The file fixes a constant that `defines` would vary."""
 
 
 @dataclass(frozen=True)
@@ -195,19 +204,17 @@ class _Job:
         entries = re.findall(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", ptx, re.MULTILINE)
         for name, entry in kernels.items():
             if entry not in entries:
-                raise CompileError(
-                    f"{self.path}: {name} is no kernel: it must be a __global__ void function with a body"
-                )
+                raise self.refusal(name, "is no kernel: it must be a __global__ void function with a body")
         if not entries:
             raise CompileError(f"{self.path} contains no kernel, no function that is __global__ void")
         numbers = {name.removeprefix(CONSTANT): int(value) for name, value in values.items()}
         if ignored := [name for name, value in self.defines.items() if numbers.get(name, value) != value]:
-            raise CompileError(self.unguarded(ignored[0]))
+            raise Unguarded(self.unguarded(ignored[0]))
         for function in self.functions:
             if MISSING in (numbers[function.at(n)] for n in function.numbers):
                 raise CompileError(
-                    f"{self.path} defines neither {function.constant} nor {function.signature}: "
-                    "the launch needs one of them"
+                    f"{self.path} defines neither {function.constant} nor {function.name}: the launch needs "
+                    f"{_constant(function.constant)} or {function.signature}"
                 )
         # The card gets the file as it is, except where only the export makes a template a kernel.
         for code in (self.source, text):
@@ -227,7 +234,7 @@ class _Job:
         if arch.startswith("sm_"):
             options.append("--ptxas-options=-v")
         answer = nvrtc.compile_program(text, self.path, options, HEADERS, time_limit=self.time_limit)
-        if not answer.output and _only_constexpr(answer.log, self.path, text):
+        if not answer.output and errors.only_constexpr(answer.log, self.path, text):
             return nvrtc.compile_program(
                 text, self.path, [*options, DEVICE], HEADERS, time_limit=self.time_limit
             )
@@ -251,6 +258,7 @@ class _Job:
             text += f'#line 1 "{CONSTANT}{name}"\n{_export(name, name)}'
         for function in self.functions:
             constant = f"dojo_constant_{function.constant}"
+            text += f'#line 1 "{CONSTANT}{function.at(function.numbers[0])}"\n'
             text += (
                 "namespace dojo_default { template <class Number> __host__ __device__ constexpr long long "
             )
@@ -268,34 +276,65 @@ class _Job:
             # constexpr int BM = 16; has become constexpr int 32 = 16;
             begin = re.search(r"\): error: expected an identifier\n(.*)", alone.log)
             if fixed := [name for name in self.defines if begin and re.search(rf"\b{name}\b", begin[1])]:
-                raise CompileError(self.unguarded(fixed[0]))
-            raise CompileError(_first_errors(alone.log, self.path, self.source))
+                raise Unguarded(self.unguarded(fixed[0]))
+            log = errors.without_constexpr(alone.log, self.path, self.source)
+            raise self.host_only(log) or CompileError(errors.first_errors(log, self.path, self.source))
         for export, message in re.findall(r"^(dojo_\w+)\(\d+\): error: (.*)", log, re.MULTILINE):
             if export == "dojo_kernel":
-                raise CompileError(self.wrong_kernel(message))
-            raise CompileError(self.wrong_constant(export.removeprefix(CONSTANT), message))
-        raise CompileError(_first_errors(log, self.path, self.source))
+                raise self.wrong_kernel(message)
+            raise self.wrong_constant(export.removeprefix(CONSTANT), message)
+        raise CompileError(errors.first_errors(log, self.path, self.source))
 
-    def wrong_kernel(self, message: str) -> str:
-        assert self.signature
-        call = "{}({})".format(*self.signature)
-        if found := re.search(r'a value of type "void \(\*\)\((.*?)\)" cannot', message):
-            return f"{self.path}: {self.signature[0]} takes ({found[1]}), but it is called as {call}"
-        if "has no" in message or "undefined" in message:
-            return f"{self.path} defines no kernel {self.signature[0]}: it is called as {call}"
-        return f"{self.path}: no {self.signature[0]} can be called as {call}"
+    def refusal(self, name: str, what: str) -> CompileError:
+        """A sentence about something in the file, at the first line that has its name."""
+        line = Source(self.source).line_of(name)
+        return CompileError(f"{self.path}{f':{line}' if line else ''} {name} {what}", line=line)
 
-    def wrong_constant(self, name: str, message: str) -> str:
+    def host_only(self, log: str) -> CompileError | None:
+        """The sentence for a constant or function of the launch that the compiler takes for the host's."""
+        name = errors.first_host_name(log, self.path)
         for function in self.functions:
-            for n in function.numbers:
-                if name == function.at(n):
-                    return (
-                        f"{self.path}: {function.name}({n}) must be a constant whole number, the value of "
-                        f"{function.signature}"
-                    )
+            if name == function.name:
+                return self.refusal(name, f"must be constexpr: {function.signature}")
+        if name in (*self.constants, *self.optional, *(function.constant for function in self.functions)):
+            return self.refusal(name, f"is a variable, and the launch needs a constant: {_constant(name)}")
+        return None
+
+    def wrong_kernel(self, message: str) -> CompileError:
+        assert self.signature
+        name, parameters = self.signature
+        call = f"called as {name}({parameters})"
+        if found := re.search(r'a value of type "void \(\*\)\((.*?)\)" cannot', message):
+            return self.refusal(name, f"takes ({found[1]}), but it is {call}")
+        if "has no" in message or "undefined" in message:
+            return CompileError(f"{self.path} defines no kernel {name}: it is {call}")
+        return self.refusal(name, f"is no kernel that can be {call}")
+
+    def wrong_constant(self, name: str, message: str) -> CompileError:
+        for function in self.functions:
+            if name in map(function.at, function.numbers):
+                return self.refusal(function.name, self.wrong_function(function, message))
         if "undefined" in message:
-            return f"{self.path} defines no {name}: the launch needs it, as in constexpr int {name} = 16;"
-        return f"{self.path}: {name} must be a constant whole number, as in constexpr int {name} = 16;"
+            return CompileError(f"{self.path} defines no {name}: the launch needs {_constant(name)}")
+        return self.refusal(name, f"must be a constant whole number: {_constant(name)}")
+
+    def wrong_function(self, function: Function, message: str) -> str:
+        """What the compiler says of a function's value, in the learner's words."""
+        code = Source(self.source).code
+        if "arguments in function call" in message:
+            what = "must take one number"
+        elif "integral" in message:
+            what = "must return a whole number"
+        elif "function type" in message:
+            what = "must be a function"
+        elif not re.search(rf"\bconstexpr\b[^;{{}}]*\b{function.name}\b", code):
+            what = "must be constexpr"
+        else:
+            return (
+                "has no value when the file is compiled: it must come to an end, and use nothing but "
+                f"{function.argument} and constants"
+            )
+        return f"{what}: {function.signature}"
 
     def unguarded(self, name: str) -> str:
         return f"{self.path} fixes {name}: to let it be varied, define it between #ifndef {name} and #endif"
@@ -304,33 +343,21 @@ class _Job:
         """Raise the error of the second compile: ptxas's, for the first has passed."""
         if found := re.search(r"'(\S+)' uses too much shared data \((\w+) bytes, (\w+) max\)", log):
             used, most = int(found[2], 0), int(found[3], 0)
-            raise CompileError(
-                f"{self.path}: {_plain(found[1])} declares {used:,} bytes of __shared__ arrays; "
-                f"a block can have {most:,}",
-                kind="launch",
+            what = (
+                f"{_plain(found[1])} declares {used:,} bytes of __shared__ arrays; a block can have {most:,}"
             )
+            if "SHARED_BYTES" in self.optional:
+                what += ", more only as dynamic shared memory (extern __shared__), asked for by SHARED_BYTES"
+            line = Source(self.source).line_of("__shared__")
+            raise CompileError(f"{self.path}{f':{line}' if line else ''} {what}", "launch", line)
         if "--gpu-architecture" in log:
             raise CompileError(f"NVRTC {nvrtc.version()} cannot compile for this card ({self.arch})")
-        raise CompileError(f"{self.path}: {_first_errors(log, self.path, self.source)}")
+        raise CompileError(f"{self.path}: {errors.first_errors(log, self.path, self.source)}")
 
 
-def _only_constexpr(log: str, path: str, text: str) -> bool:
-    """Whether the file has only this wrong, that a constexpr function stands without __device__.
-
-    nvcc takes that where its value is a constant. The option that makes NVRTC take it would also hide a
-    forgotten __device__ elsewhere, so it is for such a file alone.
-    """
-    errors = re.findall(rf"^{re.escape(path)}\((\d+)\): error: (.*)\n  .*\n  ( *)\^", log, re.MULTILINE)
-    lines = text.split("\n")
-
-    def is_constexpr(line: int, column: int) -> bool:
-        head = "\n".join([*lines[: line - 1], lines[line - 1][:column]])
-        return bool(re.search(r"\bconstexpr\b[^;{}]*$", head))
-
-    return bool(errors) and all(
-        "is considered a host function" in message and is_constexpr(int(line), len(indent))
-        for line, message, indent in errors
-    )
+def _constant(name: str) -> str:
+    """How it is defined."""
+    return f"constexpr int {name} = ...;"
 
 
 def _export(name: str, value: str) -> str:
@@ -383,39 +410,6 @@ def _plain(entry: str) -> str:
     """A mangled top-level name without its decoration: _Z4axpyPfi -> axpy."""
     found = re.match(r"_ZL?(\d+)", entry)
     return entry[found.end() : found.end() + int(found[1])] if found else entry
-
-
-# --------------------------------------------------------------------------------------------- error messages
-
-_START = re.compile(
-    r"(?:.+\(\d+\)|At end of source): (?:(?:catastrophic |internal )?error|warning)|ptxas .*(?:error|fatal)"
-)
-
-
-def _first_errors(log: str, path: str, source: str) -> str:
-    """The first two errors of the compiler's log, at most eight lines, then how many are left."""
-    last = source.count("\n") + (not source.endswith("\n"))
-    log = re.sub(
-        r"^At end of source: (.*)",
-        rf"{_escaped(path)}({last}): \1 at the end of the file",
-        log,
-        flags=re.MULTILINE,
-    )
-    errors: list[list[str]] = []
-    for line in log.replace("\0", "").split("\n"):
-        if re.match(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated|ptxas info|\s*$", line):
-            continue
-        if _START.match(line) or not errors:
-            errors.append([])
-        errors[-1].append("".join(c if c.isprintable() else "?" for c in line)[:200].rstrip())
-    lines = [line for error in errors[:2] for line in error][:8]
-    if left := len(errors[2:]):
-        lines.append(f"... and {left} more error{'s' * (left > 1)}")
-    return "\n".join(lines) or f"{path}: the compiler refused this file and did not say why"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\")
 
 
 # -------------------------------------------------------------------------------------------------- the cache

@@ -46,6 +46,11 @@ class Kata:
         return ROOT / "solutions" / f"{self.stem}.cu"
 
     @property
+    def solutions(self) -> list[Path]:
+        """The solution, then the other accepted ones: 03_swizzle.padding.cu."""
+        return [self.solution, *sorted(self.solution.parent.glob(f"{self.stem}.*.cu"))]
+
+    @property
     def test(self) -> Path:
         return ROOT / "tests" / "katas" / f"test_{self.stem}.py"
 
@@ -64,4 +69,4 @@ def find(name: str) -> Kata:
         if name in (kata.name, kata.stem) or (name.isdecimal() and int(name) == kata.number):
             return kata
     known = ", ".join(kata.name for kata in katas)
-    raise UnknownKata(f"no kata {name!r}: there is {known}" if name else f"which kata? There is {known}")
+    raise UnknownKata(f"no kata {name!r}: there are {known}" if name else f"which kata? There are {known}")

@@ -14,6 +14,7 @@ import platform
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -42,33 +43,40 @@ class Answer:
 
 # ---------------------------------------------------------------------------------------- the grading process
 
-_child: subprocess.Popen[bytes] | None = None
-_version = ""  # as the child's hello says: "12.9", empty until heard
+
+class _Own(threading.local):
+    """Each thread's own child: threads compile side by side."""
+
+    child: subprocess.Popen[bytes] | None = None
+    version = ""  # as the child's hello says: "12.9", empty until heard
+
+
+_own = _Own()
+_children: list[subprocess.Popen[bytes]] = []  # of all threads
 
 
 def start() -> None:
     """Begin the child without waiting for it, so that its imports overlap with the caller's own."""
-    global _child, _version
-    if platform.system() == "Darwin" or (_child is not None and _child.poll() is None):
+    if platform.system() == "Darwin" or (_own.child is not None and _own.child.poll() is None):
         return
     stop()
-    _version = ""
+    _own.version = ""
     # A session of its own: Ctrl-C is for the grading process, whose end closes the child's stdin.
-    _child = subprocess.Popen(
+    _own.child = subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    _children.append(_own.child)
 
 
-@atexit.register
 def stop() -> None:
-    """End the child, if there is one."""
-    global _child
-    child, _child = _child, None
+    """End this thread's child, if there is one."""
+    child, _own.child = _own.child, None
     if child is not None:
+        _children.remove(child)
         child.kill()
         child.wait()
         for pipe in (child.stdin, child.stdout):
@@ -79,16 +87,23 @@ def stop() -> None:
                     pass
 
 
+@atexit.register
+def stop_all() -> None:
+    """End the children of all threads; a compile that one is at ends by Died."""
+    stop()
+    for child in list(_children):
+        child.kill()
+
+
 def version() -> str:
     """NVRTC's version as the library itself says, such as "12.9". Waits for the child. Raises NoCompiler."""
-    global _version
     if platform.system() == "Darwin":
         raise NoCompiler(
             "NVRTC, NVIDIA's compiler, does not exist for macOS: work in a Linux container, for example "
-            'docker run -it --rm -v "$PWD":/dojo -w /dojo python:3.12 bash'
+            'docker build -t katas . && docker run --rm -it -v "$PWD":/kata katas kata=tiled test'
         )
     start()
-    if not _version:
+    if not _own.version:
         try:
             hello = _receive()
         except Died as death:
@@ -99,8 +114,8 @@ def version() -> str:
                 f"NVRTC, NVIDIA's compiler, does not load in {sys.executable} ({hello['missing']}): "
                 "plain make installs it in .venv; with PYTHON=..., that Python must have CuPy"
             )
-        _version = hello["version"]
-    return _version
+        _own.version = hello["version"]
+    return _own.version
 
 
 def installed() -> str:
@@ -135,8 +150,9 @@ def compile_program(
     Raises Died (the next call starts a new child) and NoCompiler.
     """
     version()
-    assert _child
-    assert _child.stdin
+    child = _own.child
+    assert child
+    assert child.stdin
     request = {
         "source": source,
         "name": name,
@@ -145,8 +161,8 @@ def compile_program(
         "time_limit": time_limit,
     }
     try:
-        pickle.dump(request, _child.stdin)
-        _child.stdin.flush()
+        pickle.dump(request, child.stdin)
+        child.stdin.flush()
     except OSError:
         pass  # it has ended: receiving says how
     answer = _receive(time_limit)
@@ -155,13 +171,14 @@ def compile_program(
 
 def _receive(time_limit: float = TIME_LIMIT) -> dict[str, Any]:
     """One message of the child. Raises Died."""
-    assert _child
-    assert _child.stdout
+    child = _own.child
+    assert child
+    assert child.stdout
     try:
-        message: dict[str, Any] = pickle.load(_child.stdout)
+        message: dict[str, Any] = pickle.load(child.stdout)
         return message
     except (EOFError, pickle.UnpicklingError):
-        status = _child.wait()
+        status = child.wait()
         stop()
     if status == -signal.SIGALRM:
         raise Died(f"was stopped: this file took it longer than {time_limit:g} s")

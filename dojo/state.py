@@ -27,12 +27,14 @@ class Event:
 
     at: str  # "2026-11-30T07:30:12+01:00"
     kata: str  # "02_tiled"
-    what: str  # "grade", "hint" or "reset"
+    what: str  # "grade", "hint", "reset" or "compare"
     verdict: str = ""  # of a grade, and of the attempt that a reset kept: "PASS", "FAIL at safe", "untouched"
     points: str = ""  # "ok FAIL - - -"
     speed: str = ""  # "8.1 TFLOP/s: 1.57x naive", as the card has it
     digest: str = ""
     kept: str = ""  # where a reset put the attempt
+    card: str = ""  # of a compare, which card it was timed on,
+    intensity: str = ""  # and the FLOP for each byte that the kernel loads
 
     @property
     def time(self) -> datetime:

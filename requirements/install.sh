@@ -29,7 +29,7 @@ if command -v flock >/dev/null 2>&1; then
 fi
 
 [ "$(uname -s)" != Darwin ] || stop "The compiler that grades (NVRTC) does not exist for macOS: work in a Linux \
-container, for example docker run -it --rm -v \"\$PWD\":/dojo -w /dojo python:3.12 bash"
+container, for example docker build -t katas . && docker run --rm -it -v \"\$PWD\":/kata katas kata=tiled test"
 
 command -v python3 >/dev/null 2>&1 || stop "There is no python3 here: install Python 3.10 or newer."
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || stop "Python 3.10 or newer is needed, and python3 \

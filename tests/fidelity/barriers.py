@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from dojo import compare, gpu, katas, nvrtc
+from dojo import compare, gpu, katas, nvrtc, tables
 from dojo.compile import Compiled, read_source
 from dojo.launch import Launched, compile_for, launch
 from dojo.pair import module_of
@@ -31,7 +31,7 @@ LAUNCHES = 30
 BARRIER = "__syncthreads();"
 MISSING = {"first": (0, ""), "second": (1, ""), "warp": (0, "__syncwarp();")}  # which barrier, what for it
 
-FILES = ("README.md", "README.zh-CN.md")
+FILES = tables.FILES
 BEGIN, END = "<!-- barriers begins -->", "<!-- barriers ends -->"
 
 
@@ -95,16 +95,8 @@ def measure(arch: str) -> list[str]:
 
 
 def put(text: str, rows: Sequence[str], measured_on: str) -> str:
-    """A README with these rows in the table between its marks, and this in the caption's parentheses.
-
-    Caption and head are the README's own, in its language. Raises ValueError where they are missing.
-    """
-    table = rf"(.*{BEGIN}\n[^(]*)\([^)]*\)([^|]*\|[^\n]*\n\|[-|]+\|\n)(?:\|[^\n]*\n)*({END}.*)"
-    found = re.fullmatch(table, text, re.DOTALL)
-    if not found:
-        raise ValueError(f"between {BEGIN} and {END} there should be a caption (measured on) and a table")
-    lines = "".join(f"{row}\n" for row in rows)
-    return f"{found[1]}({measured_on}){found[2]}{lines}{found[3]}"
+    """A README with these rows in its table. Raises ValueError where there is none."""
+    return tables.put(text, "barriers", rows, measured_on)
 
 
 def main() -> int:

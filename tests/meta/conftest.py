@@ -1,10 +1,10 @@
-"""A copy of the course for the tests that change it: the repository's own katas are the learner's."""
+"""Fixtures: a copy of the course for tests that change it, as the own katas are the learner's; the card."""
 
 import shutil
 
 import pytest
 
-from dojo import katas
+from dojo import gpu, katas
 
 
 @pytest.fixture
@@ -16,3 +16,11 @@ def course(tmp_path, monkeypatch):
     shutil.copytree(root / "dojo/stubs", root / "katas")
     monkeypatch.setattr(katas, "ROOT", root)
     return root
+
+
+@pytest.fixture
+def on_card():
+    """The GPU; without one the test is skipped, with the reason."""
+    if gpu.card() is None:
+        pytest.skip(f"not run: {gpu.why_not()}")
+    return gpu.card()

@@ -1,6 +1,8 @@
 """The command line: what it refuses in one line, its exit status, and its silence but for the card."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import time
 
 import pytest
 
-from dojo import cli, gpu
+from dojo import cli, gpu, nvrtc
 from dojo.katas import ROOT, Kata, all_katas
 
 
@@ -27,6 +29,11 @@ def dojo(*arguments, **options):
         (["test", "tiled", "--from", "pyproject.toml"], ["from=pyproject.toml", ".cu"]),
         (["test", "tiled", "--on", "tpu"], ["on=tpu", "cpu", "gpu"]),
         (["test", "tiled", "--frm", "katas"], ["--frm"]),
+        (["compare", "warp"], ["'warp'", "naive, tiled"]),
+        (["compare", "tiled", "--from", "nowhere"], ["from=nowhere", "no such file"]),
+        (["compare", "tiled", "--on", "tpu"], ["on=tpu", "cpu", "gpu"]),
+        (["tune"], ["which kata?", "naive, tiled"]),
+        (["bench", "warp"], ["'warp'", "naive, tiled"]),
         (["grade"], ["grade"]),
         ([], ["command"]),
     ],
@@ -45,6 +52,74 @@ def test_on_gpu_without_one_says_why(monkeypatch, capsys):
     monkeypatch.setattr(gpu, "why_not", lambda: "no NVIDIA driver here")
     assert cli.main(["test", "tiled", "--on", "gpu"]) == 2
     assert capsys.readouterr().err == "on=gpu: no NVIDIA driver here\n"
+
+
+def test_bench_without_a_gpu_says_what_there_is_instead(monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "card", lambda: None)
+    monkeypatch.setattr(gpu, "why_not", lambda: "no NVIDIA driver here")
+    assert cli.main(["bench", "tiled"]) == 2
+    instead = "without one: make kata=tiled compare"
+    assert capsys.readouterr().err == f"bench needs a GPU (no NVIDIA driver here); {instead}\n"
+
+
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_what_informs_ends_well_without_a_compiler(command, monkeypatch, capsys):
+    def missing():
+        raise nvrtc.NoCompiler("NVRTC is not here")
+
+    monkeypatch.setattr(nvrtc, "installed", lambda: "")
+    monkeypatch.setattr(nvrtc, "version", missing)
+    assert cli.main([command, "register", "--from", "solutions", "--on", "cpu"]) == 0
+    assert capsys.readouterr().out == "NVRTC is not here\n"
+
+
+@pytest.mark.parametrize("command", [["compare", "tiled"], ["tune", "register"]])
+def test_what_informs_ends_well_on_a_stub(command):
+    done = dojo(*command, "--from", "dojo/stubs", "--on", "cpu")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " is still the stub." in done.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{shlex.quote(sys.executable)} -m dojo tune register --from dojo/stubs --on cpu | true"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+BENCH = """
+import sys
+sys.path[:0] = ["tests/meta", "."]
+import pytest
+from stand_in import Card
+from dojo import cli
+
+Card(pytest.MonkeyPatch(), {"yours": 0.26e-6, "the read probe": 0.25e-6})
+sys.exit(cli.main(["bench", "reducesum", "--from", sys.argv[1]]))
+"""
+
+
+def bench(file):
+    command = [sys.executable, "-c", BENCH, file]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert done.stderr == ""
+    return done
+
+
+def test_bench_is_the_grade_and_the_times():
+    done = bench("solutions")
+    assert done.returncode == 0
+    assert "\n  speed      ok     4," in done.stdout
+    assert "\nPASS\n" in done.stdout
+    table = done.stdout.partition("Legend:")[0]
+    assert len(re.findall(r"^yours +260\.0000 ", table, re.MULTILINE)) == 4  # ns, at each width
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_bench_times_nothing_that_is_not_safe():
+    done = bench("tests/wrong/05_reducesum.no_barrier_between_partials.cu")
+    assert done.returncode == 1
+    assert "\n  speed      -      not run until it is safe\n" in done.stdout
+    assert "the read probe" not in done.stdout
 
 
 def test_an_attempt_is_the_katas_own_or_a_folders_or_any_file(tmp_path):

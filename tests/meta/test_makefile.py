@@ -90,6 +90,22 @@ def test_options_are_handed_on(clone):
     assert text.endswith("python -m dojo test 2 --from my kernels/it's $5.cu --on cpu -- -v -k safe\n")
 
 
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_what_informs_gets_the_file_and_the_machine(command, clone):
+    text = make("kata=4", "from=my kernels/it's $$5.cu", "on=cpu", command).stdout
+    assert text.endswith(f"python -m dojo {command} 4 --from my kernels/it's $5.cu --on cpu\n")
+    assert make("kata=4", command).stdout == f"python -m dojo {command} 4\n"
+
+
+def test_bench_gets_what_pytest_shall_have(clone):
+    text = make("kata=4", "from=my kernels", "ARGS=--benchmark-autosave --seed=3", "bench").stdout
+    assert text.endswith("python -m dojo bench 4 --from my kernels -- --benchmark-autosave --seed=3\n")
+
+
+def test_scoreboard_needs_no_kata(clone):
+    assert make("PYTHON=python3", "scoreboard").stdout == "python -m dojo scoreboard\n"
+
+
 def test_python_of_ones_own_installs_nothing(clone, fake):
     assert make("PYTHON=python3", "kata=tiled", "test").stdout == "python -m dojo test tiled\n"
     assert not (clone / ".venv").exists()

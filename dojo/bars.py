@@ -1,27 +1,34 @@
 """The bars of the traffic point: how a kernel's accesses are judged, and the sentence when they miss.
 
 A bar reads the simulator's table of accesses, one row a source line, and gives a short text, or raises
-`Missed` with the line that costs most. What is counted, simulator/traffic.py says; shared loads are counted
-as the assembler joins them (simulator/fusing.py), but for `WarpFMAs`.
+`Missed` with the line that costs most, and a picture of it (pictures.py). What is counted,
+simulator/traffic.py says; shared loads are counted as the assembler joins them (simulator/fusing.py), but for
+`WarpFMAs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dojo.pictures import SECTOR, banks, by_line, joined, sectors
 from dojo.simulator import Access, Report
 from dojo.task import Size, spell
 
-SECTOR = 32  # bytes
 NEIGHBOURS = "neighbouring threads should read neighbouring elements"
+WHOLE = "a warp should use all 32 bytes of each"
 
 
 class Missed(Exception):
-    """A bar is missed: str(e) is the sentence, `line` the source line that costs most, `details` show it."""
+    """A bar is missed: str(e) is the sentence, `line` the source line that costs most, `details` show it.
 
-    def __init__(self, sentence: str, line: int, details: Sequence[str] = ()) -> None:
+    `about_bytes`: it is about bytes of global memory, so what the kernel computes for each is of interest.
+    """
+
+    def __init__(
+        self, sentence: str, line: int, details: Sequence[str] = (), *, about_bytes: bool = False
+    ) -> None:
         super().__init__(sentence)
-        self.line, self.details = line, details
+        self.line, self.details, self.about_bytes = line, details, about_bytes
 
 
 class Bar(Protocol):
@@ -47,18 +54,23 @@ class LoadSectors:
 
     def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
         accesses = loads(report, "global")
-        sectors = sum(access.sectors for access in accesses)
+        loaded = sum(access.sectors for access in accesses)
         bar = int(self.most(**size, **constants))
-        if sectors > bar:
+        if loaded > bar:
             worst = max(accesses, key=lambda access: access.sectors)
-            used = worst.bytes / (SECTOR * worst.sectors)  # more than 1 where lanes share a sector
+            if used(worst) < 0.4:
+                why = NEIGHBOURS
+            else:  # would it do if no byte of a sector were wasted?
+                why = WHOLE if sum(used(a) * a.sectors for a in accesses) <= bar < loaded else self.why
             raise Missed(
-                f"loads {worst.sectors:,} of the {sectors:,} sectors that the kernel loads from global "
+                f"loads {part(worst.sectors, loaded)} sectors that the kernel loads from global "
                 f"memory at {spell(size)}, where the bar is {bar:,}; a sector is the 32 bytes that memory "
-                f"moves at once: {NEIGHBOURS if used < 0.4 else self.why}",
+                f"moves at once: {why}",
                 worst.line,
+                sectors(worst),
+                about_bytes=True,
             )
-        return f"{sectors:,} of {bar:,} sectors"
+        return f"{loaded:,} of {bar:,} sectors"
 
 
 @dataclass(frozen=True)
@@ -73,8 +85,8 @@ class ReadOnce:
         if asked > once:
             worst = max(accesses, key=lambda access: access.bytes)
             raise Missed(
-                f"asks for {worst.bytes:,} of the {asked:,} bytes that threads load from global memory at "
-                f"{spell(size)}, where each element once is {once:,}",
+                f"asks for {part(worst.bytes, asked)} bytes that threads load from global memory at "
+                f"{spell(size)}, where each element once is {once:,}: nothing should be loaded twice",
                 worst.line,
             )
         return "each element read once"
@@ -88,9 +100,9 @@ class Coalesced:
 
     def judge(self, report: Report, size: Size, constants: Mapping[str, int]) -> str:
         accesses = loads(report, "global")
-        sectors = sum(access.sectors for access in accesses)
+        loaded = sum(access.sectors for access in accesses)
         requests = sum(access.requests * max(1.0, access.bits / 32) for access in accesses)
-        mean = sectors / requests if requests else 0.0
+        mean = loaded / requests if requests else 0.0
         if mean > self.most:
             worst = max(accesses, key=lambda access: access.sectors / max(1, access.requests))
             raise Missed(
@@ -98,8 +110,20 @@ class Coalesced:
                 f"the kernel at {spell(size)}, where the bar is {self.most:g}; a request is one warp's load, "
                 f"a sector the 32 bytes that memory moves at once: {NEIGHBOURS}",
                 worst.line,
+                sectors(worst),
+                about_bytes=True,
             )
         return f"{mean:.1f} sectors a request (bar {self.most:g})"
+
+
+def used(access: Access) -> float:
+    """Which share of its sectors' bytes the lanes ask for; 1 also where they ask for one byte twice."""
+    return min(1.0, access.bytes / (SECTOR * access.sectors)) if access.sectors else 1.0
+
+
+def part(some: int, all_of_them: int) -> str:
+    """ "8 of the 16", "all 16"."""
+    return f"all {some:,}" if some == all_of_them else f"{some:,} of the {all_of_them:,}"
 
 
 @dataclass(frozen=True)
@@ -116,50 +140,9 @@ class NoBankConflicts:
                 f"requests at {spell(size)}, {worst.conflicts:,} of them bank conflicts, where the bar is 0: "
                 "lanes of a warp that ask for different words of one of the 32 banks take turns",
                 worst.line,
-                [*banks(worst), "", *by_line(accesses)],
+                [*banks(worst), "", *by_line(accesses), *joined(report)],
             )
         return "0 conflicts"
-
-
-def banks(access: Access) -> list[str]:
-    """A picture of the access's worst request: how many words each bank must serve, and to which lanes.
-
-    Lanes that ask for 64 or 128 bits are served a half or a quarter warp at a time: the worst of these.
-    """
-    group = 32 // max(access.bits // 32, 1)
-    wanted = [words_by_bank(access, range(first, first + group)) for first in range(0, 32, group)]
-    words = max(wanted, key=lambda words: max(map(len, words)))
-    busiest = max(range(32), key=lambda bank: len(words[bank]))
-    lanes = [str(lane) for lane in words[busiest].values()]
-    if not lanes:
-        return []
-    row = "".join("." if not served else str(len(served)) if len(served) < 10 else "#" for served in words)
-    some = ", ".join(lanes if len(lanes) <= 6 else [*lanes[:4], f"... {lanes[-1]}"])
-    return [
-        "bank   0       8       16      24     31",
-        f"words  {row}   (# is 10 or more)",
-        f"bank {busiest} serves {len(lanes)} words in turn, to lanes {some}",
-    ]
-
-
-def words_by_bank(access: Access, lanes: Sequence[int]) -> list[dict[int, int]]:
-    """For each bank the distinct words that these lanes of the worst request want, with the first lane of
-    each.
-    """
-    words: list[dict[int, int]] = [{} for _ in range(32)]
-    for lane in lanes:
-        address = access.worst[lane] if access.worst else None
-        if address is not None:
-            for word in range(address // 4, address // 4 + max(access.bits // 32, 1)):
-                words[word % 32].setdefault(word, lane)
-    return words
-
-
-def by_line(accesses: Sequence[Access]) -> list[str]:
-    """The figures of each source line."""
-    heads = f"{'line':<12}{'requests':>14}{'wavefronts':>14}{'conflicts':>14}"
-    rows = [f"{a.line:>4} {a.op:<7}{a.requests:>14,}{a.wavefronts:>14,}{a.conflicts:>14,}" for a in accesses]
-    return [heads, *rows]
 
 
 @dataclass(frozen=True)
@@ -195,7 +178,7 @@ class InRegisters:
             worst = max(accesses, key=lambda access: access.requests)
             raise Missed(
                 f"keeps an array in local memory, {worst.requests:,} {worst.op} requests at {spell(size)}: "
-                "only an array whose every index the compiler knows is in registers; unroll the loop",
+                "an array is in registers only if the compiler knows its every index; unroll the loop",
                 worst.line,
             )
         return "sums in registers"

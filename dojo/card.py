@@ -18,15 +18,27 @@ STARTED = time.monotonic()
 WIDTH = 80
 INDENT = 20  # where the text of a point begins
 PRINTED = 10  # lines of the kernel's own that are shown
+WHOLE = re.compile(  # not to be broken
+    r"\(\d+(, \d+)+\)| %|\b\d+( x \d+)+|\b([A-Z]|alpha|beta|rows|cols) \d[\d.]*|constexpr int \w+ = \.\.\.;"
+)
 COLOURS = {"ok": "\033[32m", "FAIL": "\033[31m"}
 
 # The question that a failure ends with: by kind, and by a part of the sentence where that tells more.
 QUESTIONS = (
     ("compile", "error", "what did the compiler expect at the place that it names?"),
+    ("compile", "called as", "which name and which parameters does the file's header ask for?"),
     ("compile", "", "what does the launch need to find in the file?"),
+    ("launch", "must be at least", "which numbers is the launch made of?"),
+    ("launch", "divisible", "how many threads does it take to fill the tile?"),
     ("launch", "", "how many threads, registers and shared bytes can one block have?"),
     ("bounds", "misaligned", "which addresses does a vector of this width start at?"),
-    ("bounds", "", "which thread computes an index outside the array, and at which k?"),
+    ("bounds", "dynamic shared memory", "how many bytes do the tiles need, and who asks for them?"),
+    ("bounds", "outside the", "how large is this array, and which is the largest index into it?"),
+    ("bounds", " writes ", "which threads have nothing to store here, and what keeps them from it?"),
+    ("bounds", "", "which thread computes an index outside the array, and at which step of its loop?"),
+    ("uninitialised", "a variable", "which value should it have before the loop begins?"),
+    ("uninitialised", "of its warp", "which lanes does the shuffle read from, and is each of them there?"),
+    ("uninitialised", "was never written", "what does the output hold before the kernel writes to it?"),
     ("uninitialised", "", "which thread should have written this value, and has it done so at every size?"),
     ("race", "two blocks", "which of two blocks runs first, and what would have to order them?"),
     ("race", "write after read", "what must every thread have finished before a tile is overwritten?"),
@@ -35,10 +47,28 @@ QUESTIONS = (
     ("barrier", "mask", "which lanes does the mask name, and does each of them come here?"),
     ("barrier", "", "which threads do not come to this __syncthreads()?"),
     ("timeout", "", "which value should end the loop, and who changes it?"),
-    ("unsupported", "", "which line of the kernel needs this instruction?"),
-    ("result", "", "which element does a thread compute, and over which k does its sum run?"),
+    ("unsupported", "", "can the kernel do without it?"),
+    ("result", "never written", "which threads should write these elements, and what keeps them from it?"),
+    ("result", "held before", "which threads should write these elements, and what keeps them from it?"),
+    ("result", "changed its input", "which line writes to an array that is only to be read?"),
+    ("result", "must not change", "which line writes to an array that is only to be read?"),
+    ("result", "second launch", "which two threads touch one element with nothing to order them?"),
+    ("result", "1 part in", "where has a value fewer bits than a float32?"),
+    ("result", "assert", "why is the condition false there?"),
+    ("result", "a trap", "what leads this thread to the trap?"),
+    ("result", "off by one", "which element does a thread compute, and where does it store it?"),
+    ("result", "transposed", "which of two indices is the row, and which the column?"),
+    ("result", "without its last", "how many steps does the loop take, and which k does the last one reach?"),
+    ("result", "without the last", "how many steps does the loop take, and what does the last one reach?"),
+    ("result", "whole number", "which type has each value on its way to the output?"),
+    ("result", "", "which element does a thread compute, and what exactly does its sum run over?"),
     ("traffic", "spills", "which values must a thread keep at the same time?"),
     ("traffic", "bank", "which banks do the 32 lanes of one warp ask for in this line?"),
+    ("traffic", "warp FMAs", "how many multiply-adds does a number serve, once it is read?"),
+    ("traffic", "local memory", "which index does the compiler not know?"),
+    ("traffic", "serves", "how many threads load the same number, and how could one load serve them all?"),
+    ("traffic", "needed once", "which lines load an element that has been loaded before?"),
+    ("traffic", "loaded twice", "which lines load an element that has been loaded before?"),
     ("traffic", "", "which addresses do the 32 lanes of one warp ask for in this line?"),
     ("speed", "", "what does the kernel wait for most?"),
 )
@@ -97,8 +127,8 @@ def fitted(line: str) -> list[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Lines that fit, broken neither inside "(0, 6)" nor before a "%"."""
-    glued = re.sub(r"\(\d+(, \d+)+\)| %", lambda found: found[0].replace(" ", "\u00a0"), text)
+    """Lines that fit, broken neither inside "(0, 6)", "31 x 33" and "M 31" nor before a "%"."""
+    glued = re.sub(WHOLE, lambda found: found[0].replace(" ", "\u00a0"), text)
     lines = textwrap.wrap(glued, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 

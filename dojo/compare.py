@@ -1,4 +1,6 @@
-"""Is an output right, and if not, in which way is it wrong? Words for the arrays of one launch; no grading.
+"""Is an output right, and if not, which elements are wrong? Words for the arrays of one launch; no grading.
+
+In which way they are wrong is the subject of patterns.py.
 
 An element is right within (8 + 2·sqrt(K))·2^-24·|A|·|B|, K the number of products in its sum: a float32
 sum in any order stays well below; inputs cut to TF32 or bfloat16, and sums in half precision, are above.
@@ -9,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dojo.task import Array, Configuration, Problem, Task, rounding
+from dojo.task import Array, Configuration, Problem, Size, Task, spell_short
 
 SHOWN = 5  # wrong elements that a failure lists
 
@@ -33,50 +35,18 @@ def sentence(task: Task, problem: Problem, got: Array, configuration: Configurat
     first = tuple(np.argwhere(wrong)[0].tolist())
     owner = task.owner(first, configuration.block)
     element = subscript(task.output, first) + (f", the element of {owner}," if owner else "")
-    values = f"is {number(got[first])} and should be {number(problem.want[first])}"
-    return f"{element} {values}; {wrong.sum():,} of {wrong.size:,} elements are wrong"
+    values = f"is {number(got[first] + 0)} and should be {number(problem.want[first])}"  # -0 + 0 is 0
+    return f"{element} {values}{how_many(wrong)}"
 
 
-def mistake(got: Array, problem: Problem, mistakes: Mapping[str, Array]) -> str:
-    """The one known mistake that yields this output, as a clause; "" for none, or where several would."""
-    if not wrong_elements(got, problem).any():
+def how_many(wrong: Array) -> str:
+    """ "; 2 of 4 elements are wrong"; nothing where there is one element only."""
+    count, size = int(wrong.sum()), wrong.size
+    if size == 1:
         return ""
-    bound = tolerance(problem).max()
-    sums = {name: values for name, values in mistakes.items() if values.any()}  # zeros have many causes
-    matches = [name for name, values in sums.items() if bound >= np.abs(got - values).max()]
-    return f"the kernel computed {matches[0]}" if len(matches) == 1 else ""
-
-
-def pattern(got: Array, problem: Problem, configuration: Configuration) -> str:
-    """What the wrong elements have in common, as a clause, where that is sure; else ""."""
-    wrong = wrong_elements(got, problem)
-    if not wrong.any():
-        return ""
-    if np.isnan(got[wrong]).all():
-        return "they are NaN, as before the launch, perhaps never written"
-    if wrong.size > 1 and not got.any():
-        return "every element is 0"
-    if only_partial_tiles(wrong, configuration):
-        return "every full tile is right, the partial tiles at the edge are not"
-    off = float((np.abs(got - problem.want) / np.maximum(problem.magnitude, 1e-30)).max())
-    usual = rounding(problem.terms)
-    if problem.units < usual and off * 2**24 < 4 * usual:
-        return (
-            f"it is off by {off * 2**24:,.0f} units of 2^-24 of the sum of |x|, where {problem.units:g} are "
-            "allowed: one long float32 sum grows too large for what is added to it; add up several short ones"
-        )
-    if off < min(2**-8, 0.25 / problem.terms):  # less than a product that is missing or wrong
-        return f"all are close, within 1 part in {1 / off:,.0f}, but a float32 sum is closer"
-    return ""
-
-
-def only_partial_tiles(wrong: Array, configuration: Configuration) -> bool:
-    """Whether all that is wrong lies past the last whole block in x or y, and there is a whole block."""
-    if wrong.ndim != 2 or len(configuration.block) < 2:
-        return False
-    x, y = configuration.block[:2]
-    inside = wrong[: len(wrong) // y * y, : len(wrong[0]) // x * x]
-    return 0 < inside.size < wrong.size and not inside.any()
+    if count == size:
+        return f"; all {size:,} elements are wrong"
+    return f"; {count:,} of {size:,} elements {'is' if count == 1 else 'are'} wrong"
 
 
 def listing(got: Array, problem: Problem, name: str) -> list[str]:
@@ -85,9 +55,22 @@ def listing(got: Array, problem: Problem, name: str) -> list[str]:
     names = [subscript(name, place) for place in places]
     width = max(map(len, names), default=0)
     return [
-        f"{element:{width}}  is {number(got[place]):>12}   should be {number(problem.want[place]):>12}"
+        f"{element:{width}}  is {number(got[place] + 0):>12}   should be {number(problem.want[place]):>12}"
         for element, place in zip(names, places, strict=True)
     ]
+
+
+def difference(got: Array, again: Array, problem: Problem, name: str) -> str:
+    """Whether two launches on the same data left different values, more so than rounding, as a clause."""
+    with np.errstate(invalid="ignore"):
+        differ = ~(np.abs(got - again) <= tolerance(problem)) & ~(np.isnan(got) & np.isnan(again))
+    if not differ.any():
+        return ""
+    place = tuple(np.argwhere(differ)[0].tolist())
+    return (
+        f"a second launch on the same data left {number(again[place])} in {subscript(name, place)}, not "
+        f"{number(got[place])}: what comes out depends on which threads come first"
+    )
 
 
 def changed_input(before: Mapping[str, Array], after: Mapping[str, Array]) -> str:
@@ -100,6 +83,23 @@ def changed_input(before: Mapping[str, Array], after: Mapping[str, Array]) -> st
             was, now = number(array[place]), number(after[name][place])
             return f"{subscript(name, place)} was {was} and is {now} after the launch; inputs must not change"
     return ""
+
+
+def both_lists(wrong: Sequence[Size], right: Sequence[Size]) -> list[str]:
+    """ "wrong at Width 1, 2, 17" and "right at Width 16, 32"; sizes with the same alpha and beta in one line:
+    "wrong at M x N x K = 1 x 1 x 1, 5 x 3 x 2; alpha 0.5, beta 2".
+    """
+    lists: dict[tuple[str, str], list[str]] = {}
+    for word, sizes in (("wrong", wrong), ("right", right)):
+        for size in sizes:
+            extents, _, scalars = spell_short(size).partition(", ")
+            lists.setdefault((word, scalars), []).append(extents)
+    names = [name for name, value in [*wrong, *right][0].items() if not isinstance(value, float)]
+    at = " x ".join(names) + (" =" if len(names) > 1 else "")
+    return [
+        f"{word} at {at} {', '.join(extents)}" + (f"; {scalars}" if scalars else "")
+        for (word, scalars), extents in lists.items()
+    ]
 
 
 def subscript(name: str, place: Sequence[int]) -> str:

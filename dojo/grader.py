@@ -5,6 +5,7 @@ values and the access counts. What a kata asks is its `Task`; how the outcomes l
 """
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dojo import compare, gpu
+from dojo import compare, gpu, patterns
 from dojo.bars import Bar, Missed, intensity
 from dojo.compile import MISSING, Compiled, CompileError, Resources, read_source
 from dojo.katas import ROOT, Kata
@@ -22,7 +23,7 @@ from dojo.outcome import Failure, NotGraded, Outcome, point
 from dojo.simulator import Finding, Report, Unsupported
 from dojo.source import Source
 from dojo.speed import Bandwidth, Contest, wrong
-from dojo.task import Configuration, Size, Task, problem, spell, spell_all
+from dojo.task import Configuration, Size, Task, problem, spell, spell_all, spell_short
 from dojo.timing import Timings
 
 POINTS = ("compiles", "safe", "result", "traffic", "speed")
@@ -43,7 +44,7 @@ class Grade:
         on: str = "",
         seed: int = 0,
         progress: Callable[[str], AbstractContextManager[Any]] = nullcontext,
-        table: Callable[[Timings], None] | None = None,
+        table: Callable[[Size, Timings], None] | None = None,
     ) -> None:
         self.task, self.kata, self.file = task, kata, file
         self.on, self.seed, self.progress, self.table = on, seed, progress, table
@@ -62,16 +63,18 @@ class Grade:
             what = f"is still the stub; fill in the hole, then make kata={self.kata.name} test"
             raise Failure("untouched", f"{self.path} {what}")
         used = self.resources  # raises what the compiler says
-        for name, value in self.launch_constants():
-            if value < 1:
-                line = self.source.line_of(name.split("(")[0])
-                raise Failure(
-                    "launch", f"{self.place(line)} {name} is {value}; it must be at least 1", [line]
-                )
+        self.need_one_of_two()
+        for name, value, least in self.launch_constants():
+            if value < least:
+                raise self.cannot_launch(f"{name} is {value}; it must be at least {least}")
         if why := self.task.demands(**self.compiled.constants):
             raise self.cannot_launch(why)
         for size in self.sizes:
-            if why := impossible(self.configuration(size), used, self.card or Usual()):
+            configuration = self.configuration(size)
+            if why := impossible(configuration, used, self.card or Usual()):
+                if configuration.shared_bytes and "shared memory" in why:
+                    why += f" on {self.compiled.arch}" if not self.card else ""
+                    raise self.cannot_launch(why, list(self.task.optional))
                 raise self.cannot_launch(why)
         spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
         text = f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
@@ -79,10 +82,33 @@ class Grade:
             text += f"; {fit}"
         return text
 
-    def cannot_launch(self, why: str) -> Failure:
-        """Told at the file's first constant: the launch is made of them."""
-        line = self.source.line_of(self.task.constants[0])
-        return Failure("launch", f"{self.place(line)} {why}", [line])
+    def need_one_of_two(self) -> None:
+        """Raise a Failure if the file has a function and a constant for the same, and they differ."""
+        constants = self.compiled.constants
+        for name, (argument, constant) in self.task.functions.items():
+            lines, one = [self.source.line_of(name), self.source.line_of(constant)], constants[constant]
+            if not all(lines) or one == MISSING:
+                continue
+            for size in [*self.sizes, *self.task.all_gpu_sizes]:
+                n = size[argument]
+                if (value := constants[f"{name}_{n}"]) != one:
+                    what = (
+                        f"{name}({n}) is {value}, but {constant} is {one}: the launch can be made of one only"
+                    )
+                    raise Failure("compile", f"{self.place(lines[0])} {what}; take the other out", lines)
+
+    def cannot_launch(self, why: str, names: Sequence[str] = ()) -> Failure:
+        """Told at these constants, or at those that the sentence names, or at the file's first one."""
+        task = self.task
+        known = [
+            *task.constants,
+            *task.optional,
+            *task.functions,
+            *(pair[1] for pair in task.functions.values()),
+        ]
+        names = names or [name for name in known if re.search(rf"\b{name}\b", why)] or task.constants[:1]
+        lines = [self.source.line_of(name) for name in names]
+        return Failure("launch", f"{self.place(lines[0])} {why}", lines)
 
     @point
     def safe(self) -> str:
@@ -107,8 +133,8 @@ class Grade:
         self.check(self.sizes, on_gpu=self.on == "gpu")
         larger = self.task.all_gpu_sizes if self.card else ()
         self.check(larger, on_gpu=True)
-        drawn = " x ".join(map(str, self.drawn.values()))
-        return f"right at {spell_all([*self.sizes, *larger])}; {drawn} by ARGS=--seed={self.seed}"
+        every = spell_all([*self.sizes, *larger])
+        return f"right at {every}; {spell_short(self.drawn)} by ARGS=--seed={self.seed}"
 
     @point
     def traffic(
@@ -136,7 +162,7 @@ class Grade:
         figures = self.judged(at, bars)
         for size in self.sizes:
             self.judged(size, everywhere)
-        if self.report(at).fma:
+        if self.counts_fma(at):
             figures.append(self.intensity(at))
         if tiles:
             more = self.resources.shared - tiles(**self.compiled.constants)
@@ -150,9 +176,13 @@ class Grade:
         try:
             return [bar.judge(self.report(size), size, self.compiled.constants) for bar in bars]
         except Missed as missed:
-            intensity = f" ({self.intensity(size)})" if self.report(size).fma else ""
-            what = f"{self.place(missed.line)} {missed}{intensity}"
+            ratio = f" ({self.intensity(size)})" if missed.about_bytes and self.counts_fma(size) else ""
+            what = f"{self.place(missed.line)} {missed}{ratio}"
             raise Failure("traffic", what, [missed.line], missed.details) from None
+
+    def counts_fma(self, size: Size) -> bool:
+        """Whether the kernel multiplies and adds, more than now and then."""
+        return intensity(self.report(size)) > 0.01
 
     def intensity(self, size: Size) -> str:
         return f"{intensity(self.report(size)):.2g} FLOP/B requested"
@@ -184,7 +214,7 @@ class Grade:
             if what := wrong(contest, self.task, self.compiled, size, timings):
                 raise Failure("result", f"{self.place()} in a timed launch at {spell(size)}, {what}")
             if self.table:
-                self.table(timings)
+                self.table(size, timings)
             timed.append((size, timings))
         passed, figures = contest.judge(timed)
         if passed is None:
@@ -233,7 +263,7 @@ class Grade:
                 return compile_for(task, self.text, self.path, arch, sizes)
         except CompileError as error:
             first, *rest = str(error).splitlines()
-            raise Failure(error.kind, first, details=rest) from None
+            raise Failure(error.kind, first, [error.line], rest) from None
 
     def occupancy(self, launch: Configuration) -> Occupancy | None:
         """Of this launch on the card that the kernel is compiled for."""
@@ -254,17 +284,21 @@ class Grade:
     def configuration(self, size: Size) -> Configuration:
         return self.task.launch(size, self.compiled.constants)
 
-    def launch_constants(self) -> Iterator[tuple[str, int]]:
-        """The constants that the launch is made of, as the file spells them: "rows_per_block(31)"."""
+    def launch_constants(self) -> Iterator[tuple[str, int, int]]:
+        """What the launch is made of, as the file spells it, with its value and the least that it may be:
+        ("rows_per_block(31)", 8, 1).
+        """
         constants = self.compiled.constants
         for name in self.task.constants:
-            yield name, constants[name]
+            yield name, constants[name], 1
+        for name in self.task.optional:
+            yield name, constants[name], 0
         for name, (argument, constant) in self.task.functions.items():
             if constants[constant] != MISSING and not self.source.line_of(name):
-                yield constant, constants[constant]
+                yield constant, constants[constant], 1
                 continue
             for size in [*self.sizes, *self.task.all_gpu_sizes]:
-                yield f"{name}({size[argument]})", constants[f"{name}_{size[argument]}"]
+                yield f"{name}({size[argument]})", constants[f"{name}_{size[argument]}"], 1
 
     @property
     def printed(self) -> list[str]:
@@ -278,7 +312,7 @@ class Grade:
         except Unsupported as unsupported:
             line = unsupported.line
             what = str(unsupported).replace(f" on line {line}", "")
-            why = f"{self.place(line)} {what}; on=gpu grades the kernel without the simulator"
+            why = f"{self.place(line)} {what}; where there is a GPU, on=gpu grades without the simulator"
             raise Failure("unsupported", why, [line]) from None
 
     def launched(self, size: Size, *, on_gpu: bool) -> Launched:
@@ -300,7 +334,14 @@ class Grade:
     def failed(self, finding: Finding, size: Size) -> Failure:
         """The failure that a finding is."""
         lines = [line for line in (finding.line, finding.other_line) if line]
-        return Failure(finding.kind, f"{self.place(finding.line)} {self.at(size)}, {finding.message}", lines)
+        what = finding.message
+        called = set(re.findall(r"\b__\w+_sync\b", " ".join(self.source.quotes(lines))))
+        if len(called) == 1:
+            what = what.replace("the warp function", called.pop())
+        if "no dynamic shared memory" in what:
+            ask = [f"constexpr int {name} = ...; asks for it" for name in self.task.optional]
+            what += f"; {ask[0] if ask else 'declare the array with its size'}"
+        return Failure(finding.kind, f"{self.place(finding.line)} {self.at(size)}, {what}", lines)
 
     def at(self, size: Size) -> str:
         """ "at Width 64", and how to draw the same size again if it was drawn."""
@@ -311,27 +352,51 @@ class Grade:
 
         Of several wrong sizes the first is told where what is wrong can be named.
         """
-        right: list[Size] = []
+        right: list[Launched] = []
         wrong: list[Launched] = []
         for size in sizes:
             launched = self.launched(size, on_gpu=True) if on_gpu else self.simulated(size)
             for finding in launched.findings:
                 raise self.failed(finding, size)
-            if self.wrong(launched):
-                wrong.append(launched)
-            else:
-                right.append(size)
-        if not wrong:
-            return
-        clues = {id(launched): (self.mistake(launched), self.pattern(launched)) for launched in wrong}
-        told = max(wrong, key=lambda launched: [bool(clue) for clue in clues[id(launched)]])
-        clue = next(filter(None, clues[id(told)]), "")
-        size, line = told.problem.size, told.only_store()
-        what = self.wrong(told) + (f": {clue}" if clue else "")
-        details = compare.listing(told.arrays[self.task.output], told.problem, self.task.output)
-        if len(sizes) > 1:
-            details += ["", *both_lists([launched.problem.size for launched in wrong], right)]
-        raise Failure("result", f"{self.place(line)} {self.at(size)}, {what}", [line], details)
+            (wrong if self.wrong(launched) else right).append(launched)
+        if wrong:
+            raise self.wrong_result(wrong, right, on_gpu=on_gpu)
+
+    def wrong_result(self, wrong: Sequence[Launched], right: Sequence[Launched], *, on_gpu: bool) -> Failure:
+        """Of several wrong sizes that one is told where most can be said of what is wrong."""
+        told, clue = patterns.telling(
+            [self.seen(launched) for launched in wrong], list(map(self.seen, right))
+        )
+        launched = next(launched for launched in wrong if launched.problem is told.problem)
+        size, line = launched.problem.size, launched.only_store()
+        if on_gpu and (unsteady := self.unsteady(launched)):
+            clue = unsteady
+        what = self.wrong(launched) + (f": {clue}" if clue else "")
+        details = compare.listing(told.got, launched.problem, self.task.output)
+        if len(wrong) + len(right) > 1:
+            details += [""] if details else []
+            details += compare.both_lists(sizes_of(wrong), sizes_of(right))
+        return Failure("result", f"{self.place(line)} {self.at(size)}, {what}", [line], details)
+
+    def seen(self, launched: Launched) -> patterns.Seen:
+        """What patterns.py needs to know of a launch."""
+        data, constants = launched.problem, self.compiled.constants
+        return patterns.Seen(
+            launched.arrays[self.task.output],
+            data,
+            self.task.output,
+            self.task.tile(**constants),
+            lambda: self.task.mistakes(**data.inputs, **constants),
+        )
+
+    def unsteady(self, launched: Launched) -> str:
+        """Whether a second launch on the card, with the same data, leaves other values; as a clause."""
+        size, output = launched.problem.size, self.task.output
+        del self._launched[True, tuple(size.values())]
+        again = self.launched(size, on_gpu=True)
+        if again.findings:
+            return ""
+        return compare.difference(launched.arrays[output], again.arrays[output], launched.problem, output)
 
     def wrong(self, launched: Launched) -> str:
         """What is wrong with the arrays of a launch, in a sentence; "" if nothing is."""
@@ -341,14 +406,6 @@ class Grade:
         return compare.changed_input(inputs, launched.arrays) or compare.sentence(
             task, data, launched.arrays[task.output], launched.configuration
         )
-
-    def mistake(self, launched: Launched) -> str:
-        data, got = launched.problem, launched.arrays[self.task.output]
-        return compare.mistake(got, data, self.task.mistakes(**data.inputs, **self.compiled.constants))
-
-    def pattern(self, launched: Launched) -> str:
-        got = launched.arrays[self.task.output]
-        return compare.pattern(got, launched.problem, launched.configuration)
 
     def luck(self, kind: str) -> str:
         """What the values say of a kernel that is not safe."""
@@ -360,21 +417,14 @@ class Grade:
                 if launched.stuck:
                     return "not run: a launch did not come to its end"
                 if self.wrong(launched):
-                    return f"wrong too, at {spell(size)} first"
+                    return f"wrong too, first at {spell(size)}"
         except Failure:
             return "not run: the simulator cannot run it"
         return f"right at all {spell_all(self.sizes)}: luck{', not order' if kind == 'race' else ''}"
 
 
-def both_lists(wrong: Sequence[Size], right: Sequence[Size]) -> list[str]:
-    """ "wrong at Width 1, 2, 17" and "right at Width 16, 32"."""
-    lists = []
-    for word, sizes in (("wrong", wrong), ("right", right)):
-        if sizes:
-            names = " x ".join(sizes[0])
-            values = ", ".join(" x ".join(map(str, size.values())) for size in sizes)
-            lists.append(f"{word} at {names} {values}")
-    return lists
+def sizes_of(launches: Sequence[Launched]) -> list[Size]:
+    return [launched.problem.size for launched in launches]
 
 
 def spilled(used: Resources) -> int:

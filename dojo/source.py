@@ -46,7 +46,7 @@ class Source:
 
     def __init__(self, text: str, constants: Mapping[str, int] | None = None) -> None:
         self.lines = text.splitlines()
-        self.code = COMMENT.sub("", text)
+        self.code = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)  # line for line
         self.constants = constants or {}
 
     def quotes(self, numbers: Iterable[int]) -> list[str]:
@@ -59,7 +59,7 @@ class Source:
     def line_of(self, name: str) -> int:
         """The first line of code that has this word, 0 if none has."""
         word = re.compile(rf"\b{re.escape(name)}\b")
-        return next((n for n, line in enumerate(self.lines, 1) if word.search(line.split("//")[0])), 0)
+        return next((n for n, line in enumerate(self.code.split("\n"), 1) if word.search(line)), 0)
 
     def element(self, name: str, offset: int) -> str:
         """("Nds", byte 384) -> "Nds[6][0]", or "Nds, element 96", or "Nds, byte 384", as much as is known.

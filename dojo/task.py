@@ -54,6 +54,10 @@ def no_mistakes(**_: Any) -> dict[str, Array]:
     return {}
 
 
+def no_tile(**_: int) -> tuple[int, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Precise:
     """A size, for the GPU alone, whose data tell many short sums in float32 from one long one.
@@ -92,7 +96,10 @@ class Task:
     )
     stub_works: bool = False  # whether the stub runs and is right, and so is graded in full
     tells_occupancy: bool = False  # whether the card tells how many blocks fit on a multiprocessor
-    mistakes: Callable[..., dict[str, Array]] = no_mistakes  # (**inputs, **constants) -> name: what it yields
+    # (**inputs, **constants) -> what known mistakes yield, by name: the same name at every size, but for what
+    # stands in brackets: "the sum without its last phase (k from 16 on)".
+    mistakes: Callable[..., dict[str, Array]] = no_mistakes
+    tile: Callable[..., tuple[int, ...]] = no_tile  # (**constants) -> rows and columns of a block's output
 
     demands: Callable[..., str] = no_demands  # (**constants) -> why they do not fit together, or ""
     sums: Callable[..., int] = one_sum  # (**constants) -> elements of the output that a thread computes
@@ -137,14 +144,19 @@ def rounding(terms: int) -> float:
     return 8 + 2 * math.sqrt(terms)
 
 
-def problem(task: Task, size: Size, seed: int) -> Problem:
-    """Arguments for one size. The same seed gives the same data."""
+def draw(task: Task, size: Size, seed: int) -> dict[str, Any]:
+    """The inputs of one size by name. The same seed gives the same data."""
     scalars = [round(1000 * value) if isinstance(value, float) else value for value in size.values()]
     generator = np.random.default_rng([seed, *scalars])
     if task.precise and size == task.precise.size:
-        made = random_array(generator, task.precise.low, task.precise.high)
-        return specify(task, size, task.inputs(made, **size), task.precise.units)
-    return specify(task, size, task.inputs(random_array(generator), **size))
+        return task.inputs(random_array(generator, task.precise.low, task.precise.high), **size)
+    return task.inputs(random_array(generator), **size)
+
+
+def problem(task: Task, size: Size, seed: int) -> Problem:
+    """The inputs of one size, and what they should yield."""
+    units = task.precise.units if task.precise and size == task.precise.size else 0.0
+    return specify(task, size, draw(task, size, seed), units)
 
 
 def specify(task: Task, size: Size, inputs: Mapping[str, Any], units: float = 0.0) -> Problem:
@@ -153,7 +165,7 @@ def specify(task: Task, size: Size, inputs: Mapping[str, Any], units: float = 0.
     """
     wide = {name: np.asarray(value, np.float64) for name, value in inputs.items()}
     want = task.specification(**wide)
-    values = {task.output: np.full(want.shape, np.nan, np.float32), **size, **inputs}
+    values = {task.output: unwritten(want.shape), **size, **inputs}
     return Problem(
         size=size,
         args={name: values[name] for name in task.names},
@@ -165,9 +177,24 @@ def specify(task: Task, size: Size, inputs: Mapping[str, Any], units: float = 0.
     )
 
 
+def unwritten(shape: tuple[int, ...]) -> Array:
+    """What an output holds before the launch, here and on the card: NaN, all bits one.
+
+    Arithmetic on a card does not yield this NaN, so that what is never written is known afterwards.
+    """
+    return np.full(shape, 0xFFFFFFFF, np.uint32).view(np.float32)
+
+
 def spell(size: Size) -> str:
-    """{"Width": 64} -> "Width 64"."""
-    return ", ".join(f"{name} {value}" for name, value in size.items())
+    """{"Width": 64, "beta": 2.0} -> "Width 64, beta 2"."""
+    return ", ".join(f"{name} {value:.15g}" for name, value in size.items())
+
+
+def spell_short(size: Size) -> str:
+    """{"M": 3, "N": 5, "beta": 2.0} -> "3 x 5, beta 2"."""
+    scalars = {name: value for name, value in size.items() if isinstance(value, float)}
+    extents = " x ".join(str(value) for name, value in size.items() if name not in scalars)
+    return ", ".join(filter(None, [extents, spell(scalars)]))
 
 
 def spell_all(sizes: Sequence[Size]) -> str:
@@ -177,6 +204,15 @@ def spell_all(sizes: Sequence[Size]) -> str:
     ((name, _),) = sizes[0].items()
     values = [size[name] for size in sizes]
     return f"{len(sizes)} {name.lower()}s from {min(values)} to {max(values)}"
+
+
+def transposed_tiles(matrix: Array, tile: int) -> Array:
+    """The matrix with zeros up to whole tiles of tile x tile, each tile transposed in its place."""
+    rows, columns = (ceil_div(extent, tile) * tile for extent in matrix.shape)
+    whole = np.zeros((rows, columns), matrix.dtype)
+    whole[: matrix.shape[0], : matrix.shape[1]] = matrix
+    tiles = whole.reshape(rows // tile, tile, columns // tile, tile)
+    return np.asarray(tiles.swapaxes(1, 3).reshape(rows, columns))
 
 
 def ceil_div(a: int, b: int) -> int:

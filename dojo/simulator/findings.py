@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .program import Site
 
 MAX_FINDINGS = 50
@@ -37,7 +40,7 @@ class Access:
     Requests are warp instructions with an active lane. Sectors are 32-byte pieces (global and local
     memory); wavefronts and conflicts belong to shared memory. `bytes` is what the active lanes asked for.
     `worst` are the byte addresses of the 32 lanes (None: inactive) in the request with the most conflicts,
-    if there was a conflict.
+    if there was a conflict; in global memory in one with many sectors, counted from the start of `array`.
     """
 
     line: int
@@ -50,6 +53,7 @@ class Access:
     conflicts: int
     bytes: int
     worst: tuple[int | None, ...] = ()
+    array: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,9 @@ class Counts:
     wavefronts: int = 0
     conflicts: int = 0
     bytes: int = 0
-    worst_conflicts: int = 0  # of one request
+    worst_cost: int = 0  # of one request: conflicts, or sectors
     worst: tuple[int | None, ...] = ()
+    array: str = ""  # that it is in
 
     def add(self, other: Counts) -> None:
         self.requests += other.requests
@@ -86,8 +91,14 @@ class Counts:
         self.wavefronts += other.wavefronts
         self.conflicts += other.conflicts
         self.bytes += other.bytes
-        if other.worst_conflicts > self.worst_conflicts:
-            self.worst_conflicts, self.worst = other.worst_conflicts, other.worst
+        if other.worst_cost > self.worst_cost:
+            self.worst_cost, self.worst, self.array = other.worst_cost, other.worst, other.array
+
+    def keep(self, cost: int, address: NDArray[np.int64], active: NDArray[np.bool_], array: str = "") -> None:
+        """Remember one warp's request, 32 addresses, as the worst so far."""
+        lanes = zip(address.tolist(), active.tolist(), strict=True)
+        self.worst_cost, self.array = cost, array
+        self.worst = tuple(at if on else None for at, on in lanes)
 
 
 class Log:
@@ -157,12 +168,13 @@ class Log:
         message = f"{who} and {other} write different values to {name} at once (write after write)"
         self.add("race", site.line, message, site.line, "write after write")
 
-    def misaligned(self, site: Site, number: int, offset: int, name: str) -> None:
+    def misaligned(self, site: Site, number: int, element: str, offset: int, name: str) -> None:
+        """The element, and its byte in the array or memory called `name`."""
         size = site.bits // 8
         self.add(
             "bounds",
             site.line,
-            f"{self.place(number)} {VERB[site.op]} {size} bytes at byte {offset} of {name}: "
+            f"{self.place(number)} {VERB[site.op]} {size} bytes at {element}, byte {offset} of {name}: "
             f"misaligned, the address must be a multiple of {size}",
         )
 
@@ -198,8 +210,10 @@ def report(
     fma: int,
     instructions: int,
 ) -> Report:
-    """What was seen. `unjoined`: the counts of the loads that the assembler joins, as if it did not."""
-    joined = _by_line(sites, counts, lambda site: site.joined if site.joined > 0 else site.bits)
+    """What was seen. `unjoined`: the counts of what the assembler joins, as if it did not."""
+    joined = _by_line(
+        sites, counts, lambda site: abs(site.joined) if site.joined not in (0, -1) else site.bits
+    )
     plain = _by_line(sites, {**counts, **unjoined}, lambda site: site.bits)
     return Report(log.in_order(), joined, fma, instructions, log.notes, log.output, plain)
 
@@ -212,6 +226,6 @@ def _by_line(sites: list[Site], counts: dict[int, Counts], bits: Callable[[Site]
             key = site.line, site.op, "global" if site.space == "generic" else site.space, bits(site)
             table.setdefault(key, Counts()).add(counts[site.number])
     return [
-        Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes, c.worst)
+        Access(*key, c.requests, c.sectors, c.wavefronts, c.conflicts, c.bytes, c.worst, c.array)
         for key, c in sorted(table.items())
     ]

@@ -22,6 +22,7 @@ Array = Any
 Atomic = Callable[
     [Any, Any, Any], Any
 ]  # (flat view of the memory's words, index, which lanes or None) -> old values
+ALL_LANES = np.ones(32, np.bool_)
 NOTE = "races between blocks were not judged: the kernel uses a memory fence"
 
 
@@ -71,7 +72,7 @@ class GlobalMemory:
             inside = int(at.min()) >= 0 and int(at.max()) + width <= buffer.size
         if buffer is None or not inside or (width > 1 and (at & (width - 1)).any()):
             return self._astray(site, lanes, base, offset, origin, values, atomic)
-        self._count(site, lanes, at)
+        self._count(site, lanes, at, buffer.name)
         if atomic is not None:
             self._judge(site, buffer, at, lanes, None)
             view = buffer.data.view(UNSIGNED[site.element])
@@ -104,11 +105,10 @@ class GlobalMemory:
             if outside.any():
                 k = int(np.flatnonzero(outside)[0])
                 self._report_outside(site, int(lanes.numbers[k]), int(address[k]), origin)
-            if crooked.any():
+            if buffer and crooked.any():
                 k = int(np.flatnonzero(crooked)[0])
-                self.log.misaligned(
-                    site, int(lanes.numbers[k]), int(at[k]), buffer.name if buffer else "memory"
-                )
+                element = f"{buffer.name}[{int(at[k]) // buffer.itemsize}]"
+                self.log.misaligned(site, int(lanes.numbers[k]), element, int(at[k]), buffer.name)
             parts.append(here & ~outside & ~crooked)
 
         def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
@@ -135,7 +135,7 @@ class GlobalMemory:
         )  # they begin inside, and end outside
         self.log.add("bounds", site.line, f"{who} {size_told}{buffer.name}[{index}], {side}")
 
-    def _count(self, site: Site, lanes: Lanes, at: Array) -> None:
+    def _count(self, site: Site, lanes: Lanes, at: Array, array: str) -> None:
         counts = self.counts.setdefault(site.number, Counts())
         counts.bytes += lanes.count * site.element * site.count
         if lanes.full and lanes.threads % 32 == 0:
@@ -143,17 +143,30 @@ class GlobalMemory:
             if at.ndim < 2 or at.shape[0] == 1:  # one address a warp
                 counts.requests += warps * lanes.blocks
                 counts.sectors += warps * lanes.blocks
+                if not counts.worst:
+                    counts.keep(1, np.full(32, at.reshape(-1)[0]), ALL_LANES, array)
                 return
             sector = (at >> 5).reshape(warps, 32, -1)
             step = sector[:, 1:] - sector[:, :-1]
             if step.min() >= 0:  # rising along each warp: a new sector wherever it steps
-                counts.requests += warps * lanes.blocks
-                stands_for = lanes.blocks // at.shape[1]
-                counts.sectors += (int(np.count_nonzero(step)) + warps * at.shape[1]) * stands_for
+                requests, stands_for = warps * lanes.blocks, lanes.blocks // at.shape[1]
+                sectors = (int(np.count_nonzero(step)) + warps * at.shape[1]) * stands_for
+                counts.requests += requests
+                counts.sectors += sectors
+                if sectors > counts.worst_cost * requests:
+                    each = np.count_nonzero(step, axis=1) + 1
+                    warp, block = np.unravel_index(each.argmax(), each.shape)
+                    address = at.reshape(warps, 32, -1)[warp, :, block]
+                    counts.keep(int(each[warp, block]), address, ALL_LANES, array)
                 return
         rows, active, times = lanes.by_warp(at)
-        counts.requests += int(active.any(axis=1).sum()) * times
-        counts.sectors += int(traffic.global_sectors(rows, active, site.bits).sum()) * times
+        each = traffic.global_sectors(rows, active, site.bits)
+        requests, sectors = int(active.any(axis=1).sum()), int(each.sum())
+        counts.requests += requests * times
+        counts.sectors += sectors * times
+        if sectors > counts.worst_cost * requests:
+            k = int(each.argmax())
+            counts.keep(int(each[k]), rows[k], active[k], array)
 
     def _judge(self, site: Site, buffer: Buffer, at: Array, lanes: Lanes, contents: Any) -> None:
         """Was it written, and who else touched it with no barrier between? Then stores what a store

@@ -355,7 +355,7 @@ class Machine:
             )
         else:
             ended = self.threads - int(self.alive[column])
-            text += f", and its mask names threads that have ended: {ended} of {self.threads}"
+            text += f", whose mask names threads that have ended: {ended} of the block's {self.threads}"
         self.log.add("barrier", line, text, other_line)
         raise Stop
 
@@ -366,7 +366,8 @@ class Machine:
     def out_of_budget(self, block: Block, lanes: Lanes) -> None:
         who = self.log.place(int(lanes.numbers[0]))
         text = (
-            f"{who} still runs after {self.instructions:,} instructions of all threads: does this loop end?"
+            f"{who} still runs, after {self.instructions:,} instructions of all threads together: a loop "
+            "around this line does not end, or takes far too many steps"
         )
         self.log.add("timeout", block.instructions[-1].line, text)
         raise Stop
@@ -469,9 +470,10 @@ class Machine:
     def report_absent(self, block: Block, lanes: Lanes, k: int, source: int) -> None:
         number = int(lanes.numbers[k])
         other = number // self.blocks // 32 * 32 + source
-        why = "does not exist" if other >= self.threads else "does not take part"
-        who = self.log.place(number)
-        text = f"{who} takes a value from lane {source} of its warp, which {why} in the shuffle"
+        why = "does not take part in the shuffle"
+        if other >= self.threads:
+            why = f"does not exist: {self.threads} threads are no multiple of 32"
+        text = f"{self.log.place(number)} takes a value from lane {source} of its warp, which {why}"
         self.log.unset_read(block.instructions[-1].line, text)
 
     def active_mask(self) -> Array:

@@ -21,9 +21,13 @@ def configuration(Width, TILE_WIDTH):
     return Configuration(grid=(blocks, blocks), block=(TILE_WIDTH, TILE_WIDTH))
 
 
+def tile(TILE_WIDTH):
+    return TILE_WIDTH, TILE_WIDTH
+
+
 def mistakes(M, N, TILE_WIDTH):
     full = len(M) // TILE_WIDTH * TILE_WIDTH
-    tail = {f"the sum without k from {full} on": M[:, :full] @ N[:full]} if full else {}
+    tail = {f"the sum without its last k (from {full} on)": M[:, :full] @ N[:full]} if full else {}
     return tail | {
         "P transposed": (M @ N).T,
         "M times N transposed": M @ N.T,
@@ -49,6 +53,7 @@ TASK = Task(
     random_size=lambda random: {"Width": int(random.choice([n for n in range(3, 129) if n not in WIDTHS]))},
     gpu_sizes=[{"Width": width} for width in (1024, 1000, 2047)],
     owner=in_tiles,
+    tile=tile,
     mistakes=mistakes,
 )
 

@@ -1,11 +1,13 @@
 """Grades katas/02_tiled.cu: P = M·N through tiles in shared memory, at any Width."""
 
+import numpy as np
+
 from dojo import speed
 from dojo.bars import LoadSectors, NoBankConflicts
 from dojo.gpu import CuBLAS
 from dojo.grader import Grade
 from dojo.katas import ROOT
-from dojo.task import Configuration, Task, ceil_div, in_tiles
+from dojo.task import Configuration, Task, ceil_div, in_tiles, transposed_tiles
 
 
 def specification(M, N, **_):
@@ -21,20 +23,36 @@ def configuration(Width, TILE_WIDTH):
     return Configuration(grid=(blocks, blocks), block=(TILE_WIDTH, TILE_WIDTH))
 
 
+def tile(TILE_WIDTH):
+    return TILE_WIDTH, TILE_WIDTH
+
+
 def mistakes(M, N, TILE_WIDTH):
-    full = len(M) // TILE_WIDTH * TILE_WIDTH
-    last = (len(M) - 1) // TILE_WIDTH * TILE_WIDTH
+    Width = len(M)
+    full = Width // TILE_WIDTH * TILE_WIDTH
+    last = (Width - 1) // TILE_WIDTH * TILE_WIDTH
+    outside = ceil_div(Width, TILE_WIDTH) * TILE_WIDTH - Width
     phases = {
-        f"the sum without k from {full} on, the last phase": M[:, :full] @ N[:full],
-        f"the sum of the last phase alone, k from {last} on": M[:, last:] @ N[last:],
+        f"the sum without its last phase (k from {full} on)": M[:, :full] @ N[:full],
+        f"the sum of its last phase alone (k from {last} on)": M[:, last:] @ N[last:],
     }
-    return (phases if full else {}) | {
-        "P transposed": (M @ N).T,
-        "M times N transposed": M @ N.T,
-        "M transposed times N": M.T @ N,
-        "N times M": N @ M,
-        "the sum without its last product": M[:, :-1] @ N[:-1],
-    }
+    again = M @ N + outside * np.outer(M[:, -1], N[-1])
+    clamped = {f"the sum with its last product added again ({outside} times, once for each k outside)": again}
+    wide_M = np.pad(M, ((0, 0), (0, outside)))
+    return (
+        (phases if full else {})
+        | (clamped if outside else {})
+        | {
+            "M times N with every tile of N transposed": (wide_M @ transposed_tiles(N, TILE_WIDTH))[
+                :, :Width
+            ],
+            "P transposed": (M @ N).T,
+            "M times N transposed": M @ N.T,
+            "M transposed times N": M.T @ N,
+            "N times M": N @ M,
+            "the sum without its last product": M[:, :-1] @ N[:-1],
+        }
+    )
 
 
 WIDTHS = (1, 2, 15, 16, 17, 31, 33, 64, 100, 129)
@@ -53,6 +71,7 @@ TASK = Task(
     random_size=lambda random: {"Width": int(random.choice([n for n in range(3, 129) if n not in WIDTHS]))},
     gpu_sizes=[{"Width": width} for width in (1024, 1000, 2047)],
     owner=in_tiles,
+    tile=tile,
     mistakes=mistakes,
 )
 

@@ -7,7 +7,7 @@ from dojo.bars import LoadSectors, NoBankConflicts
 from dojo.gpu import CuBLAS
 from dojo.grader import Grade
 from dojo.katas import ROOT
-from dojo.task import Configuration, Task, ceil_div, in_tiles
+from dojo.task import Configuration, Task, ceil_div, in_tiles, transposed_tiles
 
 
 def specification(Q, K, **_):
@@ -22,33 +22,42 @@ def configuration(M, N, D, TILE):
     return Configuration(grid=(ceil_div(N, TILE), ceil_div(M, TILE)), block=(TILE, TILE))
 
 
+def tile(TILE):
+    return TILE, TILE
+
+
 def mistakes(Q, K, TILE):
     S, D = Q @ K.T, Q.shape[1]
     full = D // TILE * TILE
     last = (D - 1) // TILE * TILE
     phases = {
-        f"the sum without d from {full} on, the last phase": Q[:, :full] @ K[:, :full].T,
-        f"the sum of the last phase alone, d from {last} on": Q[:, last:] @ K[:, last:].T,
+        f"the sum without its last phase (d from {full} on)": Q[:, :full] @ K[:, :full].T,
+        f"the sum of its last phase alone (d from {last} on)": Q[:, last:] @ K[:, last:].T,
     }
-    square = {"S transposed": S.T} if len(Q) == len(K) else {}
     plain = {"Q times K, not K transposed": Q @ K} if len(K) == D else {}
     others = {
+        "S transposed": S.T.reshape(S.shape),
         "S divided by sqrt(D)": S / D**0.5,
         "the sum without its last product": Q[:, :-1] @ K[:, :-1].T,
     }
-    return (phases if full else {}) | square | plain | half_swizzled(Q, K, TILE) | others
+    return (phases if full else {}) | plain | in_the_tile(Q, K, TILE) | others
 
 
-def half_swizzled(Q, K, TILE):
-    """What comes of an XOR on the store of K's tile or on its read, but not on both."""
-    if TILE & (TILE - 1):
-        return {}
+def in_the_tile(Q, K, TILE):
+    """What comes of reading K's tile as if it were stored in another way."""
     D = ceil_div(Q.shape[1], TILE) * TILE  # with the zeros that fill the last tile
     wide_Q, wide_K = (np.pad(array, ((0, 0), (0, D - array.shape[1]))) for array in (Q, K))
-    d, row = np.arange(D), np.arange(len(K)) % TILE
-    moved = np.take_along_axis(wide_K, d ^ row[:, None], axis=1)
-    name = "sums in which d of Q meets d ^ tx of K, as if one of store and read were swizzled"
-    return {name: wide_Q @ moved.T}
+    as_stored = {
+        "Q times K, with K's tiles not transposed": (wide_Q @ transposed_tiles(K, TILE).T)[:, : len(K)]
+    }
+    if TILE & (TILE - 1):
+        return as_stored
+    d, tx, ty = np.arange(D), np.arange(len(K)) % TILE, np.arange(len(Q)) % TILE
+    moved = np.take_along_axis(wide_K, d ^ tx[:, None], axis=1)
+    moved_Q = np.take_along_axis(wide_Q, d ^ ty[:, None], axis=1)
+    half = "sums in which d of Q meets d ^ tx of K, as if one of store and read were swizzled"
+    by_ty = "sums in which d of Q meets d ^ tx ^ ty of K, as if the read were swizzled by ty"
+    return as_stored | {half: wide_Q @ moved.T, by_ty: moved_Q @ moved.T}
 
 
 SIZES = ((1, 1, 1), (31, 33, 17), (64, 64, 64), (33, 65, 31), (100, 37, 129))
@@ -73,6 +82,7 @@ TASK = Task(
     random_size=lambda random: dict(zip("MND", random.integers(2, 100, 3).tolist(), strict=True)),
     gpu_sizes=sizes(GPU_SIZES),
     owner=in_tiles,
+    tile=tile,
     mistakes=mistakes,
     stub_works=True,
 )

@@ -26,14 +26,19 @@ def configuration(M, N, BM, BN, TM, TN, SHARED_BYTES, **_):
 
 
 def demands(BM, BN, TM, TN, **_):
-    for tile, BX, thread, TX in (("BM", BM, "TM", TM), ("BN", BN, "TN", TN)):
+    for name, BX, thread, TX in (("BM", BM, "TM", TM), ("BN", BN, "TN", TN)):
         if BX % TX:
-            return f"{tile} = {BX} is not divisible by {thread} = {TX}: threads of {TX} do not fill the tile"
+            why = f"{TX} elements a thread do not fill the tile"
+            return f"{name} = {BX} is not divisible by {thread} = {TX}: {why}"
     return ""
 
 
 def sums(TM, TN, **_):
     return TM * TN
+
+
+def tile(BM, BN, **_):
+    return BM, BN
 
 
 def mistakes(A, B, alpha, beta, BK, C=0.0, **_):
@@ -42,8 +47,8 @@ def mistakes(A, B, alpha, beta, BK, C=0.0, **_):
     last = (K - 1) // BK * BK
     AB, old = A @ B, beta * C
     phases = {
-        f"the sum without k from {full} on, the last step": alpha * (A[:, :full] @ B[:full]) + old,
-        f"the sum of the last step alone, k from {last} on": alpha * (A[:, last:] @ B[last:]) + old,
+        f"the sum without its last step (k from {full} on)": alpha * (A[:, :full] @ B[:full]) + old,
+        f"the sum of its last step alone (k from {last} on)": alpha * (A[:, last:] @ B[last:]) + old,
     }
     scaled = {
         "A * B + beta * C, without alpha": AB + old,
@@ -51,8 +56,9 @@ def mistakes(A, B, alpha, beta, BK, C=0.0, **_):
         "alpha * A * B + C, without beta": alpha * AB + C,
         "alpha * (A * B + beta * C)": alpha * (AB + old),
     }
+    transposed = {"A * B transposed": (alpha * AB).T.reshape(AB.shape) + old}
     short = {"the sum without its last product": alpha * (A[:, :-1] @ B[:-1]) + old}
-    return (phases if full else {}) | scaled | (short if K > BK else {})
+    return (phases if full else {}) | scaled | transposed | (short if K > BK else {})
 
 
 PLAIN, SCALED, KEPT = (1.0, 0.0), (0.5, 2.0), (0.0, 1.0)  # (alpha, beta)
@@ -107,6 +113,7 @@ TASK = Task(
     gpu_sizes=[named(*size) for size in GPU_SIZES],
     mistakes=mistakes,
     demands=demands,
+    tile=tile,
     tells_occupancy=True,
     sums=sums,
 )

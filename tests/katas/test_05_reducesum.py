@@ -21,7 +21,7 @@ def configuration(rows, THREADS, rows_per_block, **_):
 def mistakes(X, **_):
     cols = X.shape[1]
     tails = {
-        f"the sum without the last {cols % n} of {cols} columns, cols % {n}": X[:, : cols // n * n].sum(
+        f"the sum without the last cols % {n} columns ({cols % n} of {cols})": X[:, : cols // n * n].sum(
             axis=1
         )
         for n in (4, 32)

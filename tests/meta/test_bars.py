@@ -1,9 +1,22 @@
 """The bars of the traffic point, on made-up tables of accesses."""
 
+import numpy as np
 import pytest
 from grading import MODULES
 
-from dojo.bars import Coalesced, LoadSectors, Missed, NoBankConflicts, ReadOnce, WarpFMAs, banks, intensity
+from dojo import simulate
+from dojo.bars import (
+    NEIGHBOURS,
+    WHOLE,
+    Coalesced,
+    LoadSectors,
+    Missed,
+    NoBankConflicts,
+    ReadOnce,
+    WarpFMAs,
+    intensity,
+)
+from dojo.pictures import banks, joined, sectors
 from dojo.simulator import Access, Report
 
 
@@ -25,7 +38,9 @@ def missed(bar, report, size=None, constants=None):
 def test_a_line_that_loads_most_sectors_is_named():
     bar = LoadSectors(lambda Width, TILE_WIDTH: 100 * TILE_WIDTH, why="use tiles")
     table = report(
-        access(7, sectors=900, bytes=28_800), access(8, sectors=701), access(9, op="store", sectors=10_000)
+        access(7, sectors=900, bytes=28_800),
+        access(8, sectors=701, bytes=44_000),
+        access(9, op="store", sectors=10_000),
     )
     at = {"Width": 64}
     assert bar.judge(table, at, {"TILE_WIDTH": 17}) == "1,601 of 1,700 sectors"
@@ -36,6 +51,70 @@ def test_a_line_that_loads_most_sectors_is_named():
     )
     assert "where the bar is 1,600;" in str(miss)
     assert str(miss).endswith(": use tiles")
+
+
+@pytest.mark.parametrize(
+    ("bytes", "bar", "why"),
+    [
+        (3_000, 999, NEIGHBOURS),  # 3 of 32 bytes are used
+        (16_000, 500, WHOLE),  # half of them: whole sectors would be few enough
+        (16_000, 499, "use tiles"),
+        (99_000, 999, "use tiles"),  # lanes share what they load
+    ],
+)
+def test_what_would_save_sectors_is_told_by_how_much_of_them_is_used(bytes, bar, why):
+    table = report(access(7, sectors=1000, bytes=bytes))
+    miss = missed(LoadSectors(lambda Width: bar, why="use tiles"), table, {"Width": 64})
+    assert str(miss).startswith("loads all 1,000 sectors that the kernel loads")
+    assert str(miss).endswith(f"at once: {why}")
+
+
+def test_the_picture_of_sectors_shows_lanes_and_bytes_in_each():
+    columns = tuple(256 * (lane % 16) for lane in range(32))
+    assert sectors(access(7, worst=columns, array="M")) == [
+        "sector of M    0   8  16  24  32  40  48  56  ...",
+        "lanes          2   2   2   2   2   2   2   2  ...",
+        "bytes used     4   4   4   4   4   4   4   4  ...",
+        "one warp touches 16 sectors, 512 bytes; it uses 64",
+    ]
+    row = tuple(64 + 4 * lane if lane < 9 else None for lane in range(32))
+    assert sectors(access(7, worst=row, array="N")) == [
+        "sector of N    2   3",
+        "lanes          8   1",
+        "bytes used    32   4",
+        "one warp touches 2 sectors, 64 bytes; it uses 36",
+    ]
+    assert sectors(access(7)) == []
+
+
+def test_a_lane_may_touch_two_sectors_and_wide_numbers_leave_room():
+    crossing = (24,) + (None,) * 31
+    assert sectors(access(7, bits=128, worst=crossing, array="X"))[1:3] == [
+        "lanes         1  1",
+        "bytes used    8  8",
+    ]
+    far = tuple(1_000_000 * lane for lane in range(32))
+    assert max(map(len, sectors(access(7, worst=far, array="X")))) <= 60
+
+
+def test_the_picture_is_of_a_request_with_many_sectors_in_the_array_that_it_reads():
+    source = """extern "C" __global__ void f(const float *near, const float *far, float *out) {
+        int i = blockIdx.x * 32 + threadIdx.x;
+        out[i] = near[i] + (i < 40 ? far[8 * i] : 0); }"""
+    near, far, out = np.ones(64, np.float32), np.ones(320, np.float32), np.ones(64, np.float32)
+    report = simulate(source, "f", (2,), (32,), [near, far, out])
+    (load,) = [access for access in report.accesses if access.op == "load"]
+    assert (load.array, load.worst) == ("far", tuple(32 * lane for lane in range(32)))
+    (store,) = [access for access in report.accesses if access.op == "store"]
+    assert (store.array, store.worst) == ("out", tuple(4 * lane for lane in range(32)))
+
+
+def test_a_load_that_the_source_does_not_have_so_wide_is_explained():
+    one, four = access(9, space="shared", bits=32), access(9, space="shared", bits=128)
+    assert joined(Report([], [one], 0, 1, ptx_accesses=[one])) == []
+    assert joined(Report([], [four], 0, 1, ptx_accesses=[one])) == [
+        "the assembler joins neighbouring loads of a thread"
+    ]
 
 
 @pytest.mark.parametrize(("tile", "bar"), [(8, 10240), (16, 5120), (32, 2560)])
@@ -69,7 +148,7 @@ def test_bytes_asked_for_twice_are_refused():
     assert miss.line == 7
     assert str(miss) == (
         "asks for 200 of the 260 bytes that threads load from global memory at Width 64, where each element "
-        "once is 256"
+        "once is 256: nothing should be loaded twice"
     )
 
 
@@ -104,8 +183,11 @@ def test_the_picture_shows_what_the_worst_bank_must_serve():
 def test_the_picture_of_a_wide_access_is_of_the_group_that_costs_most():
     rows = tuple(None if n < 8 else 16 * n if n < 16 else 128 * n for n in range(32))  # of 16 bytes
     picture = banks(access(9, space="shared", bits=128, conflicts=14, worst=rows))
-    assert picture[1].startswith("words  8888....")
-    assert picture[2] == "bank 0 serves 8 words in turn, to lanes 16, 17, 18, 19, ... 23"
+    assert picture[1:] == [
+        "words  8888............................",
+        "bank 0 serves 8 words in turn, to lanes 16, 17, 18, 19, ... 23",
+        "each lane asks for 16 bytes: 8 lanes are served at a time",
+    ]
 
 
 def test_warp_fmas_are_held_against_the_wavefronts_of_the_ptx():

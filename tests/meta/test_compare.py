@@ -1,4 +1,4 @@
-"""What is right, what is wrong, and the words for it: on small products."""
+"""What is right, what is wrong, and the words for it, on small products. See also test_patterns.py."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,6 @@ def problem():
 
 def words(problem, got):
     return compare.sentence(TASK, problem, got, TILES)
-
-
-def clue(problem, got):
-    mistakes = TASK.mistakes(**problem.inputs, TILE_WIDTH=16)
-    return compare.mistake(got, problem, mistakes) or compare.pattern(got, problem, TILES)
 
 
 def cut(array, bits):
@@ -76,54 +71,29 @@ def test_a_listing_stops_at_five(problem):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "name"),
+    ("wrong", "words"),
     [
-        (lambda m, n: (m @ n).T, "the kernel computed P transposed"),
-        (lambda m, n: m @ n.T, "the kernel computed M times N transposed"),
-        (lambda m, n: m.T @ n, "the kernel computed M transposed times N"),
-        (lambda m, n: n @ m, "the kernel computed N times M"),
-        (lambda m, n: m[:, :16] @ n[:16], "the kernel computed the sum without k from 16 on, the last phase"),
-        (
-            lambda m, n: m[:, 16:] @ n[16:],
-            "the kernel computed the sum of the last phase alone, k from 16 on",
-        ),
-        (lambda m, n: m[:, :-1] @ n[:-1], "the kernel computed the sum without its last product"),
-        (lambda m, n: 0 * m, "every element is 0"),
+        ([True], ""),
+        ([True, True], "; all 2 elements are wrong"),
+        ([True, False], "; 1 of 2 elements is wrong"),
+        ([True, True, False], "; 2 of 3 elements are wrong"),
     ],
 )
-def test_a_known_mistake_is_named(problem, wrong, name):
-    got = wrong(problem.inputs["M"], problem.inputs["N"])
-    assert clue(problem, got) == name
+def test_how_many_elements_are_wrong(wrong, words):
+    assert compare.how_many(np.array(wrong)) == words
 
 
-def test_what_is_wrong_at_the_edge_only_is_said_to_be(problem):
-    got = problem.want.copy()
-    got[16:] = 1
-    got[:, 16:] = 1
-    assert clue(problem, got) == "every full tile is right, the partial tiles at the edge are not"
-    got[0, 0] = 1
-    assert clue(problem, got) == ""
-
-
-def test_what_was_never_written_is_said_to_be_nan(problem):
-    got = problem.want.copy()
-    got[5] = np.nan
-    assert "P[5][0], the element of thread (0, 5) of block (0, 0), is NaN and should be" in words(
-        problem, got
+def test_what_a_second_launch_leaves_is_compared(problem):
+    got = problem.want.astype(np.float32)
+    assert compare.difference(got, got.copy(), problem, "P") == ""
+    again = got.copy()
+    again[4, 7] = 2.5
+    assert compare.difference(got, again, problem, "P") == (
+        f"a second launch on the same data left 2.5 in P[4][7], not {compare.number(got[4, 7])}: "
+        "what comes out depends on which threads come first"
     )
-    assert clue(problem, got) == "they are NaN, as before the launch, perhaps never written"
-
-
-def test_what_could_be_two_mistakes_is_not_named():
-    problem = task.problem(TASK, {"Width": 17}, seed=1)
-    without_16 = problem.inputs["M"][:, :16] @ problem.inputs["N"][:16]
-    assert clue(problem, without_16) == ""
-
-
-def test_few_bits_are_told_from_a_missing_product(problem):
-    m, n = problem.args["M"], problem.args["N"]
-    assert clue(problem, cut(m, 10) @ cut(n, 10)).startswith("all are close, within 1 part in ")
-    assert clue(problem, problem.want - np.outer(m[:, 3], n[3])) == ""
+    got[:] = again[:] = np.nan
+    assert compare.difference(got, again, problem, "P") == ""
 
 
 def test_a_changed_input_is_named():

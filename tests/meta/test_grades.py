@@ -2,13 +2,14 @@
 
 A file in tests/wrong states on its first line what it must be refused for, and where:
     // refused: race, line 17 or 18: why
-A file in tests/right is unusual and must pass. Both are named after their kata: 02_tiled.no_guard.cu.
+A file in tests/right is unusual and must pass. Both are named after their kata: 02_tiled.no_guard.cu. Where
+tests/meta/golden/gradings has a file of that name, the whole card must be that one: see test_messages.py.
 """
 
 import re
 
 import pytest
-from grading import MODULES, first_failure, fresh, points
+from grading import GOLDEN, MODULES, check_golden, first_failure, fresh, points, steady_card
 
 from dojo.katas import ROOT, all_katas
 
@@ -53,7 +54,8 @@ def test_a_wrong_kernel_is_refused_for_its_reason(file):
     stated = STATED.match(file.read_text())
     assert stated, "the first line must say: // refused: KIND, line N: why"
     assert stated["kind"] in KINDS
-    refused = first_failure(fresh(file))
+    grade = fresh(file)
+    refused = first_failure(grade)
     assert refused, "passed"
     name, failure = refused
     assert failure.kind == stated["kind"], str(failure)
@@ -62,6 +64,8 @@ def test_a_wrong_kernel_is_refused_for_its_reason(file):
     assert place, "a failure begins with its kind and the file"
     if stated["lines"]:
         assert place[1] in stated["lines"].split(" or "), str(failure)
+    if (GOLDEN / f"gradings/{file.stem}.txt").exists():
+        check_golden(f"gradings/{file.stem}", steady_card(grade))
 
 
 @pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)

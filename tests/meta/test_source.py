@@ -93,4 +93,5 @@ def test_a_quote_has_no_comment_and_little_indent():
 
 def test_the_line_of_a_word_is_not_in_a_comment():
     assert Source("// TILE\nint TILES;\nint TILE;").line_of("TILE") == 3
+    assert Source("/* TILE\n   TILE */ int a;\nint TILE;").line_of("TILE") == 3
     assert Source("").line_of("TILE") == 0

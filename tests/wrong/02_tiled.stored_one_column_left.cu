@@ -1,0 +1,26 @@
+// refused: result, line 25: columns counted from one at the store
+
+constexpr int TILE_WIDTH = 16;
+
+extern "C" __global__ void matmul_tiled(const float *M, const float *N, float *P, int Width)
+{
+    __shared__ float Mds[TILE_WIDTH][TILE_WIDTH];
+    __shared__ float Nds[TILE_WIDTH][TILE_WIDTH];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int Row = blockIdx.y * TILE_WIDTH + ty;
+    int Col = blockIdx.x * TILE_WIDTH + tx;
+
+    float Pvalue = 0.0f;
+    for (int ph = 0; ph < (Width + TILE_WIDTH - 1) / TILE_WIDTH; ++ph) {
+        int m = ph * TILE_WIDTH + tx;
+        int n = ph * TILE_WIDTH + ty;
+        Mds[ty][tx] = Row < Width && m < Width ? M[Row * Width + m] : 0.0f;
+        Nds[ty][tx] = n < Width && Col < Width ? N[n * Width + Col] : 0.0f;
+        __syncthreads();
+        for (int k = 0; k < TILE_WIDTH; ++k)
+            Pvalue += Mds[ty][k] * Nds[k][tx];
+        __syncthreads();
+    }
+    if (Row < Width && Col < Width && Col > 0)
+        P[Row * Width + Col - 1] = Pvalue;
+}

@@ -96,4 +96,4 @@ def joined(report: Report) -> list[str]:
     written = {(access.line, access.op, access.bits) for access in report.ptx_accesses}
     rows = [access for access in report.accesses if access.space == "shared" and access.op == "load"]
     wider = any((access.line, access.op, access.bits) not in written for access in rows)
-    return ["the assembler joins neighbouring loads of a thread"] if wider else []
+    return ["the assembler joins neighbouring accesses of a thread"] if wider else []

@@ -4,7 +4,8 @@ of dojo.
 `run` is the whole interface. Inside, text becomes a `Kernel` (parse) and that a `Program` of basic blocks
 (program), which become NumPy (ops, numerics, translate); the machine runs them over lanes. The memories
 (global, shared, local) serve the accesses and watch: races says who touched what, order which barriers lie
-between, traffic what an access costs, fusing which loads the assembler joins.
+between, traffic what an access costs, fusing (with flow and addresses) which accesses the assembler
+joins.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def run(
     static, local = _layout(variables.values(), program.symbols)
     if program.joined is None:
         addresses = {v.name: program.symbols[v.name] for v in variables.values() if v.space == "shared"}
-        program.joined = fused_widths([block.instructions for block in program.blocks], addresses)
+        program.joined = fused_widths(program, addresses)
     shared = static + shared_bytes
     if shared > MAX_SHARED or shared_bytes < 0:
         raise ValueError(f"{shared:,} bytes of shared memory: a block has at most {MAX_SHARED:,}")

@@ -1,181 +1,175 @@
-"""Which neighbouring shared loads the assembler (ptxas) joins into one wide load, as seen on sm_90 code.
+"""Which neighbouring shared accesses the assembler (ptxas) joins into one wide one, as seen on sm_90 code.
 
-It joins loads of one width in one basic block that have one base register and adjacent offsets, if it can
-prove that the joint address is aligned and nothing may have written in between: into 128 bits, also where
-one of four words is not wanted, else into 64. A load so joined costs the wavefronts of an LDS.64 or
-LDS.128, once. The proof needs to know register values modulo a power of two: a small congruence analysis.
+It joins loads of 16, 32 or 64 bits whose addresses are one register plus adjacent numbers: into 128 bits,
+also where one of four is not wanted, else into 64 or 32. A load so joined costs the wavefronts of an LDS.128,
+LDS.64 or LDS, once, where the first of its parts stands. Three things must be proven:
+
+- The joint address is aligned. Of a register ptxas knows how many low bits are zero, and no more: not that
+  a value is 4 modulo 8. Of a shared variable it knows the address.
+- Nothing is stored in between, on any way from the first part to another, and no loop is entered or left:
+  both find the same version of shared memory (and of the register).
+- The first part is loaded wherever another one is: its block dominates theirs. So a load in a branch joins
+  one before the branch, but not one in another branch or after it.
+
+Stores are joined where no other shared access stands between them and none is missing. A short loop with a
+constant number of rounds is unrolled first, so loads of several rounds are joined too.
+
+Found by giving ptxas 12.9 small kernels, one question each (tests/meta/test_fusing.py has them), and reading
+what it made of them; held to what is recorded in tests/meta/hardware. Not followed: where it unrolls a loop
+in part, and its doubts whether a load that only some lanes want is worth the while.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from .parse import BYTES, Address, Immediate, Instruction, Operand, Register, Symbol
-from .program import results
+from .addresses import growth, root, unrolled, zero_bits
+from .flow import Flow
+from .parse import BYTES, Address, Instruction
+from .program import Program, results, sources
 
-WIDEST = 16  # bytes of a load
-BARRIERS = (
-    "bar",
-    "barrier",
-    "st",
-    "atom",
-    "red",
-    "cp",
-    "membar",
-    "fence",
-    "call",
-    "shfl",
-    "vote",
-    "match",
-    "redux",
-)
-UNKNOWN = (0, 0)
-EXACT = 16  # bits of an address that are followed
-
-Congruence = tuple[int, int]  # (k, c): the value is c modulo 2**k
+WIDEST = 16  # bytes of an access
+CUTS = ("bar", "barrier", "membar", "fence", "call", "vprintf", "nanosleep")
+CALLS = ("div", "rem", "rcp", "sqrt")  # functions of ptxas's own, but for the short forms of these:
+SHORT = ("approx", "full", "s16", "u16", "s32", "u32")
+ELSEWHERE = {"global", "local", "param", "const"}  # not in shared memory
 
 
-def fused_widths(blocks: Iterable[list[Instruction]], symbols: Mapping[str, int]) -> dict[int, int]:
-    """For each joined load, by id(instruction): the bits of the wide load that it begins, 0 if it is a later
-    part.
+class Place(NamedTuple):
+    """What accesses that are joined have in common."""
 
-    `blocks`: the basic blocks' instructions; `symbols`: the addresses of the shared variables.
+    base: str
+    element: int  # bytes
+    wide: int  # bytes: what the base is known to be a multiple of
+    register: int  # the version of the base
+    memory: int  # of loads the version of shared memory, of stores the first of those that follow one another
+    piece: int = 0  # of stores, in units of `wide`
+
+
+class Part(NamedTuple):
+    """One access that may be joined with others, in one round of an unrolled loop."""
+
+    round: int
+    offset: int  # bytes
+    elements: int
+    block: int
+    instruction: Instruction
+
+
+def fused_widths(program: Program, symbols: Mapping[str, int]) -> dict[int, int]:
+    """For each joined load or store, by id(instruction): the bits of the wide access that it begins, 0 if it
+    is a later part. Negative bits if it begins one in some rounds of a loop, where its address is a multiple
+    of that, and is a later part in the others.
+
+    `symbols`: the addresses of the shared variables.
     """
-    lists = [list(block) for block in blocks]
-    known = _congruences([i for block in lists for i in block], symbols)
-    widths: dict[int, int] = {}
-    for block in lists:
-        window: Window = {}
-        for i in block:
-            if size := _joinable(i):
-                address = i.operands[1]
-                assert isinstance(address, Address)
-                base = address.base.name if address.base else ""
-                window.setdefault((base, size), {}).setdefault(address.offset, i)
-            elif i.parts[0] in BARRIERS and "global" not in i.parts:
-                _join_all(window, known, symbols, widths)
-                window = {}
-            for name in results(i):
-                gone = {key: loads for key, loads in window.items() if key[0] == name}
-                _join_all(gone, known, symbols, widths)
-                window = {key: loads for key, loads in window.items() if key not in gone}
-        _join_all(window, known, symbols, widths)
-    return widths
+    instructions = [i for block in program.blocks for i in block.instructions]
+    halves = {name for i in instructions if "f16" in i.parts for name in sources(i)}
+    accesses = {id(i): size for i in instructions if (size := _element(i, halves))}
+    if not accesses:
+        return {}
+    flow = Flow(program.blocks)
+    found: dict[int, int] = {}
+    for place, parts in _places(program, flow, accesses, symbols).items():
+        widths: dict[tuple[int, int], int] = {}
+        _join(sorted(parts, key=lambda part: part.round), place.element, place.wide, flow, widths)
+        rounds: dict[int, list[Part]] = {}
+        for part in parts:
+            rounds.setdefault(id(part.instruction), []).append(part)
+        for name, alike in rounds.items():
+            bits = [widths.get((name, part.round), -1) for part in alike]
+            most = max(bits)
+            if most == min(bits) != -1:
+                found[name] = most
+            elif most > 0 and bits == [0 if 8 * part.offset % most else most for part in alike]:
+                found[name] = -most
+    return found
 
 
-Window = dict[tuple[str, int], dict[int, Instruction]]  # (base register, bytes of a load) -> offset -> load
+def _places(
+    program: Program, flow: Flow, accesses: Mapping[int, int], symbols: Mapping[str, int]
+) -> dict[Place, list[Part]]:
+    """The accesses that may be joined with others, sorted by what they have in common."""
+    instructions = [i for block in program.blocks for i in block.instructions]
+    zeros = zero_bits(instructions, symbols)
+    definitions: dict[str, list[Instruction]] = {}
+    for i in instructions:
+        for name in results(i):
+            definitions.setdefault(name, []).append(i)
+    loops = unrolled(program, definitions)
+    memory = flow.versions({id(i) for i in instructions if _cuts(i)})
+    registers: dict[str, dict[int, int]] = {}  # versions of those that are set more than once
+    places: dict[Place, list[Part]] = {}
+    for block in flow.order:
+        rounds = loops.get(block.number, 0)
+        run: Place | None = None  # of the stores just before
+        for i in block.instructions:
+            if id(i) not in accesses:
+                run = None if _cuts(i) or _loads_shared(i) else run
+                continue
+            address = next((operand for operand in i.operands if isinstance(operand, Address)), Address(None))
+            name = address.base.name if address.base else ""
+            if len(definitions.get(name, ())) > 1 and name not in registers:
+                registers[name] = flow.versions(set(map(id, definitions[name])))
+            start, step = growth(name, block, definitions) if rounds else (None, 0)
+            base, offset = root(address, start, definitions, symbols)
+            wide = min(WIDEST, 1 << zeros.get(base, 0)) if base else WIDEST
+            place = Place(base, accesses[id(i)], wide, registers.get(name, {}).get(id(i), 0), memory[id(i)])
+            if i.parts[0] == "ld":
+                run = None
+            else:
+                place = place._replace(memory=id(i), piece=offset // wide)
+                run = place = run if run and run._replace(memory=id(i)) == place else place
+            for n in range(rounds if step % WIDEST else 1):
+                part = Part(n, offset + n * step, 2 if "v2" in i.parts else 1, block.number, i)
+                places.setdefault(place, []).append(part)
+    return places
 
 
-def _joinable(i: Instruction) -> int:
-    """The bytes of a shared load that may be joined with others, else 0."""
-    if i.parts[0] != "ld" or "shared" not in i.parts or {"volatile", "v4"} & set(i.parts):
+def _element(i: Instruction, halves: set[str]) -> int:
+    """The bytes of one element of a shared access that may be joined with others, else 0."""
+    if i.parts[0] not in ("ld", "st") or "shared" not in i.parts or {"volatile", "v4"} & set(i.parts):
         return 0
-    size = BYTES.get(i.parts[-1], 0) * (2 if "v2" in i.parts else 1)
-    return size if 2 <= size < WIDEST else 0
+    size = BYTES.get(i.parts[-1], 0)
+    if i.parts[0] == "ld" and size == 2 and halves.isdisjoint(results(i)):
+        return 0  # an integer, which LDS.U16 makes 32 bits wide
+    return size if 2 <= size <= (4 if "v2" in i.parts else 8) else 0
 
 
-def _join_all(
-    window: Window, known: Mapping[str, Congruence], symbols: Mapping[str, int], widths: dict[int, int]
-) -> None:
-    for (base, size), loads in window.items():
-        operand: Operand = Symbol(base) if base in symbols else Register(base, "")
-        _join(loads, size, _value(operand, known, symbols), widths)
+def _loads_shared(i: Instruction) -> bool:
+    return i.parts[0] == "ld" and ELSEWHERE.isdisjoint(i.parts)
 
 
-def _join(loads: dict[int, Instruction], size: int, base: Congruence, widths: dict[int, int]) -> None:
-    """Loads of `size` bytes: 16 bytes where the address is provably a multiple of 16, then 8."""
-    bits, rest = base
-    free = set(loads)
-    for wide in (16, 8):
-        count = wide // size
-        if count < 2 or count > 4 or 1 << bits < wide:
-            continue
-        for first in sorted({offset - (rest + offset) % wide for offset in free}):
-            part = [first + n * size for n in range(count) if first + n * size in free]
-            if len(part) > count // 2:  # two of two, three of four
-                free.difference_update(part)
-                for n, offset in enumerate(part):
-                    widths[id(loads[offset])] = 8 * wide if n == 0 else 0
-
-
-# What is known of registers modulo a power of two
-
-
-def _congruences(instructions: list[Instruction], symbols: Mapping[str, int]) -> dict[str, Congruence]:
-    """From the top down: every register starts as anything at all and loses what its definitions do not
-    share.
-    """
-    known: dict[str, Congruence] = {}
-    changed = True
-    while changed:
-        changed = False
-        for i in instructions:
-            for name in results(i):
-                value = _result(i, known, symbols)
-                if value is None:
-                    continue  # of a register that has no value yet
-                old = known.get(name)
-                new = value if old is None else _common(old, value)
-                if new != old:
-                    known[name], changed = new, True
-    return known
-
-
-def _common(a: Congruence, b: Congruence) -> Congruence:
-    bits = min(a[0], b[0])
-    while bits and (a[1] - b[1]) % (1 << bits):
-        bits -= 1
-    return bits, a[1] % (1 << bits)
-
-
-def _value(operand: Operand, known: Mapping[str, Congruence], symbols: Mapping[str, int]) -> Congruence:
-    if isinstance(operand, Immediate) and not operand.type:
-        return EXACT, operand.value % (1 << EXACT)
-    if isinstance(operand, Symbol) and operand.name in symbols:
-        return EXACT, (symbols[operand.name] + operand.offset) % (1 << EXACT)
-    return known.get(operand.name, UNKNOWN) if isinstance(operand, Register) else UNKNOWN
-
-
-def _result(i: Instruction, known: Mapping[str, Congruence], symbols: Mapping[str, int]) -> Congruence | None:
+def _cuts(i: Instruction) -> bool:
+    """Whether shared memory may be another one after this instruction."""
     name = i.parts[0]
-    if name not in ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "and", "selp"):
-        return UNKNOWN
-    operands = i.operands[1:]
-    if any(isinstance(o, Register) and o.name not in known for o in operands[: 2 if name == "selp" else 3]):
-        return None
-    a, b, c = ([_value(o, known, symbols) for o in operands] + [UNKNOWN] * 3)[:3]
-    if name in ("mov", "cvt", "cvta"):
-        return a
-    if name == "selp":
-        return _common(a, b)
-    if name in ("add", "sub"):
-        bits = min(a[0], b[0])
-        return bits, (a[1] + (b[1] if name == "add" else -b[1])) % (1 << bits)
-    if name in ("mul", "mad"):
-        if "hi" in i.parts:
-            return UNKNOWN
-        product = _times(a, b)
-        if name == "mul":
-            return product
-        bits = min(product[0], c[0])
-        return bits, (product[1] + c[1]) % (1 << bits)
-    if name == "shl":
-        count = operands[1]
-        return _times(a, (EXACT, 1 << min(count.value, EXACT))) if isinstance(count, Immediate) else UNKNOWN
-    mask = operands[1]
-    if name == "and" and isinstance(mask, Immediate):
-        bits = EXACT if a[0] == EXACT else max(a[0], _trailing_zeros(mask.value))
-        return bits, a[1] & mask.value & ((1 << bits) - 1) if bits > a[0] else (a[1] & mask.value) % (
-            1 << bits
-        )
-    return UNKNOWN
+    if name in ("st", "atom", "red"):
+        return ELSEWHERE.isdisjoint(i.parts)
+    if name == "cp":
+        return "commit_group" not in i.parts
+    return name in CUTS or (name in CALLS and set(SHORT).isdisjoint(i.parts))
 
 
-def _times(a: Congruence, b: Congruence) -> Congruence:
-    """(ca + 2**ka x) * (cb + 2**kb y): known modulo the lowest of the mixed terms."""
-    bits = min(a[0] + b[0], a[0] + _trailing_zeros(b[1]), b[0] + _trailing_zeros(a[1]), EXACT)
-    return bits, a[1] * b[1] % (1 << bits)
-
-
-def _trailing_zeros(value: int) -> int:
-    return EXACT if value % (1 << EXACT) == 0 else (value & -value).bit_length() - 1
+def _join(
+    parts: Sequence[Part], element: int, wide: int, flow: Flow, widths: dict[tuple[int, int], int]
+) -> None:
+    """Accesses that stand at `offset` from a multiple of `wide` bytes."""
+    count = wide // element
+    if count < 2:
+        return
+    pieces: dict[int, list[Part]] = {}
+    for part in parts:
+        pieces.setdefault(part.offset // wide, []).append(part)
+    for piece in pieces.values():
+        while piece:
+            first = piece[0]
+            joint = [part for part in piece if flow.dominates(first.block, part.block)]
+            piece = [part for part in piece if part not in joint]
+            found = {part.offset + element * n for part in joint for n in range(part.elements)}
+            enough = 3 if count == 4 and first.instruction.parts[0] == "ld" else count
+            if count > 4 or len(found) < enough:
+                _join(joint, element, wide // 2, flow, widths)
+            elif len(joint) > 1:
+                widths.update(((id(part.instruction), part.round), 0) for part in joint)
+                widths[id(first.instruction), first.round] = 8 * wide

@@ -77,7 +77,7 @@ class Machine:
         self.total_blocks = grid[0] * grid[1] * grid[2]
         self.fma = self.instructions = self.spent = 0
         self.counts: dict[int, Counts] = {}
-        self.unjoined: dict[int, Counts] = {}  # of loads that the assembler joins, before it does
+        self.unjoined: dict[int, Counts] = {}  # of what the assembler joins, before it does
         self.log = Log(grid, block)
         self.globals = GlobalMemory(
             buffers, origins, self.log, self.counts, program.sites, not program.uses_fence

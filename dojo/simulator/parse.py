@@ -149,6 +149,7 @@ class Kernel:
     registers: tuple[Register, ...]
     variables: Mapping[str, Variable] = field(default_factory=dict)
     max_threads: int = 0  # of a block, by __launch_bounds__; 0 without them
+    rolled: frozenset[int] = frozenset()  # the instructions, by their index, behind a .pragma "nounroll"
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -213,6 +214,7 @@ def parse(ptx: str, kernel: str) -> Kernel:
         tuple(body.registers.values()),
         {name: variable for name, variable in body.variables.items() if name in named},
         math.prod(int(n) for n in bounds.groups("1")) if bounds else 0,
+        frozenset(body.rolled),
     )
 
 
@@ -329,6 +331,7 @@ class _Body:
         self.aliases: dict[str, str] = {}  # its parameters -> those of the caller
         self.expanded = 0
         self.instructions: list[Instruction] = []
+        self.rolled: set[int] = set()
         self.labels: dict[str, int] = {}
         self.branch_targets: dict[str, tuple[str, ...]] = {}
         self.registers: dict[str, Register] = {}
@@ -382,6 +385,8 @@ class _Body:
 
     def statement(self, text: str, label: str) -> None:
         if not text or text.startswith(".pragma"):
+            if "nounroll" in text:
+                self.rolled.add(len(self.instructions))
             return
         if text.startswith(".reg"):
             self.declare(text)

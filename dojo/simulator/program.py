@@ -38,7 +38,9 @@ class Site:
     element: int  # bytes
     count: int  # elements: 1, 2 or 4
     optimistic: bool = False  # the plain read of a compare-and-swap loop, which the swap checks
-    joined: int = -1  # bits of the wide load that the assembler makes of it: 0 in a later part, -1 if none
+    # Bits of the wide access that the assembler makes of it: 0 in a later part, -1 if none; negative bits if
+    # it begins one only where its address is a multiple of that, and is a later part elsewhere.
+    joined: int = -1
 
     @property
     def bits(self) -> int:
@@ -75,7 +77,7 @@ class Program:
     slots: dict[str, int]  # register name -> index in the register file
     sites: list[Site] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)  # variable -> address
-    joined: dict[int, int] | None = None  # loads that the assembler joins (fusing), by id of the instruction
+    joined: dict[int, int] | None = None  # what the assembler joins (fusing), by id of the instruction
     unset: frozenset[int] = frozenset()  # slots that some path leaves unset; see `masks`
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
     unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none

@@ -149,7 +149,7 @@ class SharedMemory:
                 return self._astray(site, lanes, base, offset, origin, values, atomic)
             self.plans[site.number] = plan
         self.counts.setdefault(site.number, Counts()).add(plan.counts)
-        if site.joined >= 0:
+        if site.joined != -1:
             self.unjoined.setdefault(site.number, Counts()).add(plan.unjoined)
         if atomic is not None:
             self._judge(site, plan)
@@ -174,11 +174,8 @@ class SharedMemory:
         if int(address.min()) < start or int(address.max()) + width > end or (address & (width - 1)).any():
             return None
         unjoined = counts = _cost(*lanes.by_warp(address), site.bits, site.op != "load", lanes.count)
-        if site.joined == 0:
-            counts = Counts()
-        elif site.joined > 0:
-            wide = address & ~(site.joined // 8 - 1)  # the first part may be missing
-            counts = _cost(*lanes.by_warp(wide), site.joined, False, lanes.count)
+        if site.joined != -1:
+            counts = self._joined(site, lanes, address)
         alike = lanes.flat is None and lanes.columns is None and (address.ndim < 2 or address.shape[1] == 1)
         if alike and site.op != "atomic":
             thread = lanes.thread[:, 0]
@@ -193,6 +190,17 @@ class SharedMemory:
             )
         column, thread = lanes.numbers % self.blocks, lanes.numbers // self.blocks
         return Plan(base, lanes, lanes.spread(address), thread, column, counts, unjoined)
+
+    def _joined(self, site: Site, lanes: Lanes, address: Array) -> Counts:
+        """What the wide access costs that the assembler makes of this one and its neighbours."""
+        if site.joined == 0:
+            return Counts()
+        bits = abs(site.joined)
+        rows, active, times = lanes.by_warp(address)
+        if site.joined < 0:
+            active = active & (rows % (bits // 8) == 0)
+        rows = rows & ~(bits // 8 - 1)  # the first part may be missing
+        return _cost(rows, active, times, bits, site.op != "load", int(active.sum()) * times)
 
     def _astray(
         self, site: Site, lanes: Lanes, base: Array, offset: int, origin: str, values: Any, atomic: Any
@@ -216,7 +224,8 @@ class SharedMemory:
             self.log.add("bounds", site.line, text)
         if crooked.any():
             k = int(np.flatnonzero(crooked)[0])
-            self.log.misaligned(site, int(lanes.numbers[k]), int(address[k]), "shared memory")
+            place = int(address[k])
+            self.log.misaligned(site, int(lanes.numbers[k]), self._name(place), place, "shared memory")
 
         def serve(good: Any, some: Lanes, part: Any, inner: Any) -> Any:
             return self.access(site, some, address[good].view(U64), 0, origin, part, inner)
@@ -377,8 +386,7 @@ def _cost(rows: Array, active: Array, times: int, bits: int, store: bool, lanes:
     if used > least:
         conflicts = wavefronts - ideal
         k = int(conflicts.argmax())
-        counts.worst_conflicts = int(conflicts[k])
-        counts.worst = tuple(int(a) if on else None for a, on in zip(rows[k], active[k], strict=True))
+        counts.keep(int(conflicts[k]), rows[k], active[k])
     return counts
 
 

@@ -113,7 +113,7 @@ def test_a_load_that_the_source_does_not_have_so_wide_is_explained():
     one, four = access(9, space="shared", bits=32), access(9, space="shared", bits=128)
     assert joined(Report([], [one], 0, 1, ptx_accesses=[one])) == []
     assert joined(Report([], [four], 0, 1, ptx_accesses=[one])) == [
-        "the assembler joins neighbouring loads of a thread"
+        "the assembler joins neighbouring accesses of a thread"
     ]
 
 

@@ -40,8 +40,7 @@ STAGE = (
     "no barrier keeps loads and stores of two warps apart; where they meet, one waits, each time elsewhere"
 )
 OTHER_TYPE = "the simulator counts fma of f64 and f16 too, the card's FFMA are of f32"
-OTHER_LOOP = "ptxas arranges the loop in another way: other loads stand side by side"
-SOME_WARPS = "ptxas orders the branches in another way: it joins loads in some of them only"
+ONE_COPY = "ptxas unrolls the loop by four, two and one rounds: in the copy of two it leaves a pair apart"
 LATER = "ptxas moves the sum into the branch that uses it"
 # File or kernel -> [counters, why the card counts something else]. Nothing else differs, and all of these do.
 DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
@@ -52,7 +51,6 @@ DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
     "predicated_fma": [(FMA, "ptxas makes of fma and selp an FFMA under a predicate")],
     "quotients": [(FMA, "a division and a square root are several FFMA each")],
     "02_tiled.atomic_on_unset_output.cu": [(FMA + WAVEFRONTS, LATER)],
-    "fuse_members": [(STORES, "ptxas joins four stores side by side")],
     **{f"async_{which}": [(STORES[:1], ASYNC)] for which in ("4", "8", "16", "16_past_l1", "4_masked")},
     "async_4_transposed": [(STORES, ASYNC)],
     "shared_atomic_float": [(WAVEFRONTS, "atomicAdd of floats is a loop of loads and compare-and-swaps")],
@@ -69,15 +67,7 @@ DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
         )
     },
     "fuse_doubles": [(FMA, OTHER_TYPE)],
-    "fuse_in_a_branch": [(LOADS, "ptxas makes of the branch a select: all four loads stand side by side")],
-    "fuse_second_array": [(LOADS, "ptxas puts the array behind another one of 12 bytes: it is not aligned")],
-    "tile_16_unroll_2": [(WAVEFRONTS, "ptxas does not see how an address that grows in a loop is aligned")],
-    "02_tiled.only_M_tiled.cu": [(WAVEFRONTS, OTHER_LOOP)],
-    "03_swizzle.no_k_tile.cu": [(WAVEFRONTS, OTHER_LOOP)],
-    "03_swizzle.swizzle_in_full_tiles_only.cu": [(WAVEFRONTS, OTHER_LOOP)],
-    "04_register.A_not_transposed.cu": [(WAVEFRONTS, OTHER_LOOP)],
-    "tests/right/02_tiled.no_zero_fill.cu": [(WAVEFRONTS, SOME_WARPS)],
-    "tests/right/03_swizzle.no_zero_fill.cu": [(WAVEFRONTS, SOME_WARPS)],
+    "03_swizzle.no_k_tile.cu": [(WAVEFRONTS, ONE_COPY)],
 }
 
 
@@ -109,10 +99,27 @@ def test_nearly_all_rows_are_compared_and_nearly_all_cells_equal() -> None:
     assert len(TRAFFIC) > 0.8 * len(rows), "many sources have changed: make fidelity, on a GPU, records anew"
     for column in COMPARED:
         different = [str(case) for case, _ in TRAFFIC if column in expected(case)]
-        assert len(different) < 0.06 * len(TRAFFIC), f"{column} differs in {different}"
+        assert len(different) < 0.05 * len(TRAFFIC), f"{column} differs in {different}"
     assert {Path(case.file).name if case.at else case.kernel for case, _ in TRAFFIC} | {
         case.file for case, _ in TRAFFIC
     } >= DIFFERENT.keys()
+
+
+def test_widths_of_the_shared_loads_in_the_machine_code() -> None:
+    """LDS, LDS.64, LDS.128: the simulator counts loads of the same widths."""
+    code = {
+        (row["file"], row["kernel"], row["source"]): row for row in counters.recorded(counters.SHARED_LOADS)
+    }
+    widths = {"LDS.U8": 8, "LDS.U16": 16, "LDS": 32, "LDS.64": 64, "LDS.128": 128}
+    different, compared = [], 0
+    for case, row in CHOSEN:
+        if found := code.get((row["file"], row["kernel"], row["source"])):
+            loads = {a.bits for a in case.report.accesses if (a.space, a.op) == ("shared", "load")}
+            compared += 1
+            if loads != {bits for name, bits in widths.items() if int(found[name])}:
+                different.append(Path(case.file).name if case.at else case.kernel)
+    assert compared > 100
+    assert set(different) == {"03_swizzle.no_k_tile.cu", "fuse_loop_of_unknown_length"}  # it has a rest: LDS
 
 
 # ------------------------------------------------------------------------------------------ instructions

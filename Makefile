@@ -16,15 +16,15 @@ py := .venv/bin/python
 install := @sh requirements/install.sh
 endif
 
-.PHONY: help list test bench compare tune watch hint reset doctor scoreboard check fidelity bench-simulator clean
+.PHONY: help list test bench compare tune watch hint reset doctor scoreboard check fidelity bench-simulator bench-peers clean
 
 ## make | this list
 help:
-	@sed -n 's/^## //p' Makefile | awk -F ' [|] ' '{ printf "%-44s %s\n", $$1, $$2 }'
+	@sed -n 's/^## //p' Makefile | awk -F ' [|] ' '{ printf "%-36s %s\n", $$1, $$2 }'
 
-## make kata=tiled test | grade katas/02_tiled.cu; kata is tiled, 02_tiled or 2
-## make kata=tiled from=solutions test | grade another file: a folder's of the same name, or any .cu file
-## make kata=tiled on=cpu test | on the simulator only; on=gpu: on the GPU only
+## make kata=tiled test | grade katas/02_tiled.cu; kata=2 does too
+## make kata=tiled from=solutions test | another file: a folder's, or any .cu
+## make kata=tiled on=cpu test | simulator only; on=gpu: GPU only
 ## make kata=tiled ARGS=-v test | hand options on to pytest
 test:
 	$(install) run
@@ -55,7 +55,7 @@ hint:
 	$(install) run
 	@$(py) -m dojo hint "$$kata"
 
-## make kata=tiled reset | back to the stub; the attempt is kept in attempts/
+## make kata=tiled reset | back to the stub; attempts/ keeps your file
 reset:
 	$(install) run
 	@$(py) -m dojo reset "$$kata"
@@ -84,7 +84,7 @@ check:
 	$(py) -m mypy
 	$(py) -m pytest tests/meta --numprocesses=auto --dist=worksteal $(ARGS)
 
-## make fidelity | measure on a GPU what the simulator is held to (needs ncu and compute-sanitizer)
+## make fidelity | on a GPU: measure what the simulator is held to
 fidelity:
 	$(install) run
 	@$(py) tests/fidelity/measure.py $(ARGS)
@@ -94,7 +94,12 @@ bench-simulator:
 	$(install) run
 	@$(py) tests/bench_simulator.py
 
-## make clean | remove all that can be made again: .venv, caches
+## make bench-peers | the same beside Oclgrind, mlsys-lab
+bench-peers:
+	$(install) run
+	@$(py) tests/bench_peers.py
+
+## make clean | remove .venv and caches
 clean:
 	rm -rf .venv .cache .benchmarks .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

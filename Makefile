@@ -84,7 +84,7 @@ check:
 	$(py) -m mypy
 	$(py) -m pytest tests/meta --numprocesses=auto --dist=worksteal $(ARGS)
 
-## make fidelity | on a GPU: measure what the simulator is held to
+## make fidelity | on a GPU: record what ncu counts, and more
 fidelity:
 	$(install) run
 	@$(py) tests/fidelity/measure.py $(ARGS)

@@ -20,8 +20,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from launches import HARDWARE, ROOT, Case, Launch, Report, counted, recorded_case
+from launches import HARDWARE, ROOT, Case, Launch, Report, counted, in_order, recorded_case
 
 COUNTERS, SHARED_LOADS = HARDWARE / "counters.csv", HARDWARE / "shared_loads.csv"
 
@@ -80,9 +81,11 @@ def digest(file: str) -> str:
 # ------------------------------------------------------------------------------------------ three stages
 
 
-def prepare(folder: Path, arch: str) -> None:
-    """Compile, and write down the launches: needs no GPU."""
+def prepare(folder: Path, arch: str, new: bool = False) -> None:
+    """Compile, and write down the launches, all or those without a row: needs no GPU."""
     cases, left_out = counted()
+    known = {key(row) for row in still_true(COUNTERS)} if new else set()
+    cases = [case for case in cases if case.row not in known]
     rows = [(*case.row, digest(case.file)) for case in cases]
     launches = [case.launch(arch) for case in cases]
     (folder / "counters.pickle").write_bytes(pickle.dumps(launches))
@@ -142,37 +145,45 @@ def disassemble(rows: Sequence[Sequence[str]], launches: Sequence[Launch], out: 
 
 
 def record(folder: Path, out: Path, header: str) -> None:
-    """The figures, from the tools' output to the .csv files."""
+    """The figures, from the tools' output to the .csv files. Rows that were not measured anew stay."""
     rows, left_out = pickle.loads((folder / "counters.rows.pickle").read_bytes())
     launches: list[Launch] = pickle.loads((folder / "counters.pickle").read_bytes())
     with gzip.open(out / "ncu.txt.gz", "rt") as file:
         counted_by_ncu = dict(parse_ncu(file.read()))
-    with COUNTERS.open("w", newline="") as file:
-        file.write(f"# {header}\n")
-        for name, why in left_out.items():
-            file.write(f"# not launched: {name}: {why}\n")
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["file", "kernel", "size", "source", *METRICS])
-        for index, (row, launch) in enumerate(zip(rows, launches, strict=True)):
-            if index not in counted_by_ncu:
-                print(f"not counted: {' '.join(row[:3])}", file=sys.stderr)
-                continue
-            name, values = counted_by_ncu[index]
-            if name != launch.entry:
-                raise ValueError(f"ncu's launch {index} is {name}, not {launch.entry}")
-            table.writerow([*row, *(values.get(metric, "") for metric in METRICS.values())])
+    figures = []
+    for index, (row, launch) in enumerate(zip(rows, launches, strict=True)):
+        if index not in counted_by_ncu:
+            print(f"not counted: {' '.join(row[:3])}", file=sys.stderr)
+            continue
+        name, values = counted_by_ncu[index]
+        if name != launch.entry:
+            raise ValueError(f"ncu's launch {index} is {name}, not {launch.entry}")
+        figures.append([*row, *(values.get(metric, "") for metric in METRICS.values())])
+    notes = [f"not launched: {name}: {why}" for name, why in left_out.items()]
+    write(COUNTERS, [header, *notes], ["file", "kernel", "size", "source", *METRICS], figures, 3)
+
     with gzip.open(out / "sass.txt.gz", "rt") as file:
         widths = dict(parse_sass(file.read()))
-    with SHARED_LOADS.open("w", newline="") as file:
-        file.write(f"# Instructions in the machine code. {header}\n")
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["file", "kernel", "source", *WIDTHS])
-        written = set()
-        for row, launch in zip(rows, launches, strict=True):
-            key = row[0], launch.entry
-            if key in widths and key not in written:
-                written.add(key)
-                table.writerow([row[0], row[1], row[3], *(widths[key][width] for width in WIDTHS)])
+    loads = {}
+    for row, launch in zip(rows, launches, strict=True):
+        if found := widths.get((row[0], launch.entry)):
+            loads[row[:2]] = [row[0], row[1], row[3], *(found[width] for width in WIDTHS)]
+    head = f"Instructions in the machine code. {header}"
+    write(SHARED_LOADS, [head], ["file", "kernel", "source", *WIDTHS], [*loads.values()], 2)
+
+
+def write(path: Path, notes: Sequence[str], names: Sequence[str], rows: list[list[Any]], keys: int) -> None:
+    """A .csv file of these rows and of its old ones that are still true, told apart by their first `keys`
+    cells. The first of `notes` says what they were measured on: ValueError, where the old ones were not.
+    """
+    measured = {tuple(row[:keys]) for row in rows}
+    old = [[row.get(name, "") for name in names] for row in still_true(path)] if path.exists() else []
+    old = [row for row in old if tuple(row[:keys]) not in measured]
+    if old and (was := path.read_text().partition("\n")[0].removeprefix("# ")) != notes[0]:
+        raise ValueError(f"{path.name} has rows of {was!r}, which cannot stand beside rows of {notes[0]!r}")
+    with path.open("w", newline="") as file:
+        file.write("".join(f"# {note}\n" for note in notes))
+        csv.writer(file, lineterminator="\n").writerows([names, *sorted([*rows, *old], key=in_order)])
 
 
 def parse_ncu(text: str) -> Iterator[tuple[int, tuple[str, dict[str, str]]]]:
@@ -225,11 +236,24 @@ def recorded(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
+def still_true(path: Path) -> list[dict[str, str]]:
+    """The rows about a text that is still the same."""
+    return [
+        row
+        for row in recorded(path)
+        if (ROOT / row["file"]).exists() and digest(row["file"]) == row["source"]
+    ]
+
+
+def key(row: dict[str, str]) -> tuple[str, str, str]:
+    """As `Case.row`."""
+    return row["file"], row["kernel"], row["size"]
+
+
 def recorded_cases(path: Path = COUNTERS) -> Iterator[tuple[Case, dict[str, str]]]:
     """Each recorded row whose source is still the same, with the launch that it is about."""
-    for row in recorded(path):
-        case = recorded_case(row)
-        if case and digest(case.file) == row["source"]:
+    for row in still_true(path):
+        if case := recorded_case(row):
             yield case, row
 
 

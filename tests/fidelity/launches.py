@@ -182,6 +182,12 @@ def small_code(arch: str = "sm_80") -> Compiled:
     return compile_cuda(read_source(SMALL_KERNELS), str(SMALL_KERNELS.relative_to(ROOT)), arch=arch)
 
 
+def in_order(row: Sequence[str]) -> tuple[int, str]:
+    """Sorts rows by their file: the folders in FOLDERS' order, then the small kernels."""
+    folder = str(Path(row[0]).parent)
+    return FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS), row[0]
+
+
 def stem(file: str) -> str:
     return Path(file).name.split(".")[0]
 

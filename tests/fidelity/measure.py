@@ -7,6 +7,8 @@ needs a GPU, ncu and compute-sanitizer. Where the compiler and the card are on t
     python tests/fidelity/measure.py --prepare FOLDER --arch sm_90      (compiler)
     python tests/fidelity/measure.py --measure FOLDER                   (card; CuPy is enough)
     python tests/fidelity/measure.py --record FOLDER                    (anywhere)
+
+With --new only launches without a row for the present text of their kernel; the other rows stay.
 """
 
 from __future__ import annotations
@@ -62,13 +64,13 @@ def output(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...]) -> None:
+def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...], new: bool = False) -> None:
     out = folder / "out"
     modules = {part: importlib.import_module(part) for part in parts}
     if "prepare" in steps:
         out.mkdir(parents=True, exist_ok=True)
         for part in parts:
-            modules[part].prepare(folder, arch)
+            modules[part].prepare(folder, arch, new)
         (folder / "compiler.json").write_text(json.dumps(described(arch)))
     if "measure" in steps:
         out.mkdir(parents=True, exist_ok=True)
@@ -90,6 +92,7 @@ def main() -> int:
     for step in ("prepare", "measure", "record"):
         parser.add_argument(f"--{step}", type=Path, metavar="FOLDER")
     parser.add_argument("--arch", default="")
+    parser.add_argument("--new", action="store_true")
     options = parser.parse_args()
     parts = options.parts or list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
@@ -97,7 +100,7 @@ def main() -> int:
     steps = [step for step in ("prepare", "measure", "record") if getattr(options, step)]
     if steps:
         for step in steps:
-            run(parts, getattr(options, step), options.arch or "sm_90", (step,))
+            run(parts, getattr(options, step), options.arch or "sm_90", (step,), options.new)
         return 0
     if why := missing(parts):
         print(why)
@@ -107,7 +110,7 @@ def main() -> int:
     card = gpu.card()
     assert card
     with tempfile.TemporaryDirectory() as folder:
-        run(parts, Path(folder), options.arch or card.arch, ("prepare", "measure", "record"))
+        run(parts, Path(folder), options.arch or card.arch, ("prepare", "measure", "record"), options.new)
     if "counters" in parts:
         importlib.import_module("counters").compare()
     return 0

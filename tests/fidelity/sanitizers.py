@@ -9,7 +9,6 @@ has a row that says so.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import pickle
 import re
@@ -22,18 +21,21 @@ from os import cpu_count
 from pathlib import Path
 from typing import Any
 
-from counters import digest
+from counters import digest, key, still_true, write
 from launches import HARDWARE, Case, Failure, Launch, recorded_case, sanitized
 
 SANITIZERS = HARDWARE / "sanitizers.csv"
+COLUMNS = ["file", "kernel", "size", "source", "tool", "report", "lines", "simulator"]
 TOOLS = {"memcheck": "bounds", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
-LATE = "did not end"
+LATE, NOT_RUN = "did not end", "not run"
 LIMIT = 45  # seconds for one process
 GROUP = 40  # launches of a process, where no report is expected
 
 
-def prepare(folder: Path, arch: str) -> None:
-    cases = list(sanitized())
+def prepare(folder: Path, arch: str, new: bool = False) -> None:
+    old = still_true(SANITIZERS) if new else []
+    known = {key(row) for row in old} - {key(row) for row in old if row["report"] == NOT_RUN}
+    cases = [case for case in sanitized() if case.row not in known]
     rows = [(*case.row, digest(case.file), sorted(findings(case))) for case in cases]
     launches = [case.launch(arch) for case in cases]
     (folder / "sanitizers.pickle").write_bytes(pickle.dumps(launches))
@@ -134,21 +136,19 @@ def record(folder: Path, out: Path, header: str) -> None:
             if not about:
                 print(f"whose is it? {head}: {what} {places}", file=sys.stderr)
         if log is None:
-            ending = "not run"
+            ending = NOT_RUN
         elif "ended well" in log:
             continue
         else:
             ending = LATE if log.startswith(LATE) else "ended early"
         for index in group:
             told[index].add((tool, ending, ""))
-    with SANITIZERS.open("w", newline="") as file:
-        file.write(f"# {header}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["file", "kernel", "size", "source", "tool", "report", "lines", "simulator"])
-        for index, (name, kernel, size, source, _) in enumerate(rows):
-            case = recorded_case({"file": name, "kernel": kernel, "size": size})
-            found = findings(case) if case else set()
-            for tool, what, lines in sorted(told[index]) or [("all", "nothing", "")]:
-                kinds = set(TOOLS.values()) if tool == "all" else {TOOLS[tool]}
-                ours = {f"{line} {other}".removesuffix(" 0") for kind, line, other in found if kind in kinds}
-                writer.writerow([name, kernel, size, source, tool, what, lines, "; ".join(sorted(ours))])
+    table = []
+    for index, (name, kernel, size, source, _) in enumerate(rows):
+        case = recorded_case({"file": name, "kernel": kernel, "size": size})
+        found = findings(case) if case else set()
+        for tool, what, lines in sorted(told[index]) or [("all", "nothing", "")]:
+            kinds = set(TOOLS.values()) if tool == "all" else {TOOLS[tool]}
+            ours = {f"{line} {other}".removesuffix(" 0") for kind, line, other in found if kind in kinds}
+            table.append([name, kernel, size, source, tool, what, lines, "; ".join(sorted(ours))])
+    write(SANITIZERS, [header], COLUMNS, table, 3)

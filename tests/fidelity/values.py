@@ -62,7 +62,7 @@ def rows() -> list[Row]:
     ]
 
 
-def prepare(folder: Path, arch: str) -> None:
+def prepare(folder: Path, arch: str, new: bool = False) -> None:
     tests = rows()
     (folder / "values.ptx").write_text(ptx_for(tests))
     (folder / "values.json").write_text(json.dumps([(test.inputs, test.outputs) for test in tests]))

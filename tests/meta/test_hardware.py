@@ -201,3 +201,19 @@ def test_a_true_report_is_not_missed(case: Case, row: dict[str, str]) -> None:
     ours = {line for found, *lines in sanitizers.findings(case) if found == kind for line in lines}
     told = bool(ours & set(map(int, row["lines"].split())))
     assert told != ((Path(case.file).name, row["tool"]) in TOLD_OTHERWISE)
+
+
+# ------------------------------------------------------------------------------------------ recording
+
+
+def test_rows_that_are_still_true_stay_beside_new_ones(tmp_path: Path) -> None:
+    path, names = tmp_path / "rows.csv", ["file", "kernel", "size", "source", "fma"]
+    naive, tiled = "solutions/01_naive.cu", "solutions/02_tiled.cu"
+    now = [[file, "k", "Width 64", counters.digest(file), fma] for file, fma in ((tiled, "1"), (naive, "2"))]
+    changed = [naive, "k", "Width 67", "other", "3"]
+    counters.write(path, ["card A"], names, [*now, changed], 3)
+    counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3)
+    left = [[row[name] for name in names] for row in counters.recorded(path)]
+    assert left == [[*now[1][:4], "4"], now[0]]
+    with pytest.raises(ValueError, match=r"card A.*cannot stand beside"):
+        counters.write(path, ["card B"], names, [now[1]], 3)

@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--from", dest="where", default="", help="the folder or .cu file to grade (default: katas)"
     )
     group.addoption("--on", default="", help="cpu or gpu (default: simulator, then the GPU if there is one)")
-    group.addoption("--seed", type=int, help="repeat the data and the random size of another grade")
+    group.addoption("--seed", type=cli.seed, help="repeat the data and the random size of another grade")
 
 
 def pytest_configure(config: pytest.Config) -> None:

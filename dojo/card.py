@@ -146,15 +146,17 @@ def verdict(grade: Grade, colour: bool) -> str:
             failure = f"FAIL at {point}."
             if isinstance(outcome.error, Failure):
                 hint = f"make kata={grade.kata.name} hint".replace(" ", "\u00a0")
-                failure += f" Next: {question(outcome.error)}   {hint}"
+                failure += f" Next: {question(outcome.error, grade.path)}   {hint}"
             lines = "\n".join(textwrap.wrap(failure, WIDTH)).replace("\u00a0", " ")
             return painted("FAIL", "FAIL", colour) + lines.removeprefix("FAIL")
     return painted("PASS", "ok", colour)
 
 
-def question(failure: Failure) -> str:
+def question(failure: Failure, path: str = "") -> str:
+    """The first in the table that fits. What the file is called tells nothing."""
+    text = str(failure).replace(path, "") if path else str(failure)
     return next(
-        (ask for kind, part, ask in QUESTIONS if kind == failure.kind and part in str(failure)), "what is it?"
+        (ask for kind, part, ask in QUESTIONS if kind == failure.kind and part in text), "what is it?"
     )
 
 

@@ -143,22 +143,20 @@ def run_watch(options: Options, _: Sequence[str]) -> int:
 
 
 def run_hint(options: Options, _: Sequence[str]) -> int:
-    print(hints.next_hint(find(options.kata)))
-    return 0
+    return say(hints.next_hint(find(options.kata)))
 
 
 def run_reset(options: Options, _: Sequence[str]) -> int:
     kata = find(options.kata)
     try:
-        print(reset.reset(kata))
+        done = reset.reset(kata)
     except OSError as error:
         raise Usage(f"nothing was reset: {error.filename}: {error.strerror}") from None
-    return 0
+    return say(done)
 
 
 def run_list(_: Options, __: Sequence[str]) -> int:
-    print(listing.render(colour=card.in_colour(sys.stdout)))
-    return 0
+    return say(listing.render(colour=card.in_colour(sys.stdout)))
 
 
 def run_doctor(options: Options, _: Sequence[str]) -> int:
@@ -235,6 +233,13 @@ def check_machine(on: str) -> None:
         gpu.start()
     if on == "gpu" and not gpu.card():
         raise Usage(f"on=gpu: {gpu.why_not()}")
+
+
+def seed(text: str) -> int:
+    """What stands after --seed=. Raises ValueError for a negative one, which NumPy does not take."""
+    if (number := int(text)) < 0:
+        raise ValueError(text)
+    return number
 
 
 def grade(task: Task, module: Path, where: str, on: str, seed: int | None) -> Grade:

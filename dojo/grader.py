@@ -371,6 +371,7 @@ class Grade:
         size, line = launched.problem.size, launched.only_store()
         if on_gpu and (unsteady := self.unsteady(launched)):
             clue = unsteady
+        clue = "" if self.changed(launched) else clue  # that is not about the output
         what = self.wrong(launched) + (f": {clue}" if clue else "")
         details = compare.listing(told.got, launched.problem, self.task.output)
         if len(wrong) + len(right) > 1:
@@ -400,12 +401,17 @@ class Grade:
 
     def wrong(self, launched: Launched) -> str:
         """What is wrong with the arrays of a launch, in a sentence; "" if nothing is."""
-        task, data = self.task, launched.problem
-        arrays = {name: value for name, value in data.args.items() if isinstance(value, np.ndarray)}
-        inputs = {name: array for name, array in arrays.items() if name != task.output}
-        return compare.changed_input(inputs, launched.arrays) or compare.sentence(
-            task, data, launched.arrays[task.output], launched.configuration
+        got = launched.arrays[self.task.output]
+        return self.changed(launched) or compare.sentence(
+            self.task, launched.problem, got, launched.configuration
         )
+
+    def changed(self, launched: Launched) -> str:
+        """Which input a launch has changed, in a sentence; "" if none."""
+        args = launched.problem.args.items()
+        arrays = {name: value for name, value in args if isinstance(value, np.ndarray)}
+        inputs = {name: array for name, array in arrays.items() if name != self.task.output}
+        return compare.changed_input(inputs, launched.arrays)
 
     def luck(self, kind: str) -> str:
         """What the values say of a kernel that is not safe."""

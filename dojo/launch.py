@@ -135,9 +135,13 @@ def launch(
 
 
 def budget(problem: Problem, configuration: Configuration, sums: int = 1) -> int:
-    """Thread instructions after which a launch counts as endless, some 20 times what slow kernels need."""
-    threads = max(configuration.threads * math.prod(configuration.grid), 256)
-    return threads * sums * (2000 + 200 * problem.terms)
+    """Thread instructions after which a launch counts as endless, some 20 times what slow kernels need.
+
+    Where the output is a vector, all threads of a block may add up one of its elements after the other.
+    """
+    blocks = math.prod(configuration.grid)
+    in_turn = 400 * ceil_div(problem.want.size, blocks) if problem.want.ndim == 1 else 0
+    return max(configuration.threads * blocks, 256) * (sums * (2000 + 200 * problem.terms) + in_turn)
 
 
 def impossible(configuration: Configuration, used: Resources, limits: Limits) -> str:

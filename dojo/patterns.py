@@ -14,7 +14,12 @@ from dojo.compare import tolerance, wrong_elements
 from dojo.task import Array, Problem, rounding, unwritten
 
 FEWEST = 4  # elements that must agree before a pattern is named
+NO_FRACTION = 2**23  # from here on every float32 is a whole number
 MISTAKE, REGULAR, REGION, CONTENT, NOTHING = 4, 3, 2, 1, 0  # how much a clue tells
+
+
+# Says of one launch: a clause that holds there, "" if it does not, None where that cannot be told.
+Clause = Callable[["Seen"], str | None]
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,9 @@ class Seen:
 
 def telling(wrong: Sequence[Seen], right: Sequence[Seen] = ()) -> tuple[Seen, str]:
     """The wrong launch that tells most, the first of such, and the clause that it tells, or ""."""
-    clues = []
+    clues, others = [], [seen for seen in wrong if seen.wrong.any()]
     for seen, name in zip(wrong, mistakes(wrong, right), strict=True):
-        clues.append((MISTAKE, f"the kernel computed {name}") if name else pattern(seen))
+        clues.append((MISTAKE, f"the kernel computed {name}") if name else pattern(seen, others))
     best = max(range(len(wrong)), key=lambda n: clues[n][0])
     return wrong[best], clues[best][1]
 
@@ -79,19 +84,30 @@ def kind(mistake: str) -> str:
     return mistake.partition(" (")[0]
 
 
-def pattern(seen: Seen) -> tuple[int, str]:
-    """What the wrong elements have in common, as a clause, and how much that tells."""
+def pattern(seen: Seen, others: Sequence[Seen] = ()) -> tuple[int, str]:
+    """What the wrong elements have in common, as a clause, and how much that tells.
+
+    A clause that says more than which elements are wrong must not be false of the other wrong launches.
+    """
     wrong = seen.wrong
     if not wrong.any():
         return NOTHING, ""
-    if clue := shift(seen) or whole_numbers(seen):
+
+    def throughout(clause: Clause) -> str:
+        here = clause(seen)
+        return here if here and all(clause(other) in (here, None) for other in others) else ""
+
+    if clue := throughout(shift) or throughout(whole_numbers):
         return REGULAR, clue
-    where, several = region(wrong, seen.tile) or ("", bool(wrong.sum() > 1))
+    found = region(wrong)
+    if not found and throughout(only_partial_tiles):
+        found = f"every full tile is right, {edge(wrong, seen.tile)}", True
+    where, several = found or ("", bool(wrong.sum() > 1))
     rank = REGULAR if "every" in where else REGION
     if what := content(seen):
         subject = where or ("they" if several else "it")
         return rank if where else CONTENT, f"{subject} {what[several]}"
-    if clue := close(seen):
+    if (clue := close(seen)) and all(near(other) for other in others):
         return REGION, clue
     if where and wrong.sum() >= FEWEST:
         return rank, f"{where} {'are' if several else 'is'} wrong"
@@ -101,8 +117,8 @@ def pattern(seen: Seen) -> tuple[int, str]:
 # ------------------------------------------------------------------------------------------ which are wrong
 
 
-def region(wrong: Array, tile: Sequence[int]) -> tuple[str, bool] | None:
-    """Which elements are wrong, and whether that is a plural: whole rows or columns, or those at the edge.
+def region(wrong: Array) -> tuple[str, bool] | None:
+    """Which whole rows or columns are wrong, or elements of a vector, and whether that is a plural.
 
     None where they are all the elements, or where they have no such shape.
     """
@@ -111,14 +127,11 @@ def region(wrong: Array, tile: Sequence[int]) -> tuple[str, bool] | None:
     if wrong.ndim == 1:
         return some_of(wrong, "element")
     rows, columns = np.asarray(wrong.any(axis=1)), np.asarray(wrong.any(axis=0))
-    found = None
     if (wrong == rows[:, None]).all():
-        found = some_of(rows, "row")
-    elif (wrong == columns).all():
-        found = some_of(columns, "column")
-    if not found and only_partial_tiles(wrong, tile):
-        found = "every full tile is right, the partial tiles at the edge", True
-    return found
+        return some_of(rows, "row")
+    if (wrong == columns).all():
+        return some_of(columns, "column")
+    return None
 
 
 def some_of(wrong: Array, noun: str) -> tuple[str, bool] | None:
@@ -152,13 +165,26 @@ def series(places: Array) -> str:
     return ", ".join(map(str, places[:3])) + (", ..." if len(places) > 3 else "")
 
 
-def only_partial_tiles(wrong: Array, tile: Sequence[int]) -> bool:
-    """Whether all that is wrong lies past the last whole tile in some direction, and there is a whole one."""
-    if len(tile) < 2:
-        return False
+def only_partial_tiles(seen: Seen) -> str | None:
+    """Whether all that is wrong lies past the last whole tile in some direction; None without a whole one."""
+    if len(seen.tile) < 2:
+        return None
+    inside = whole_tiles(seen.wrong, seen.tile)
+    if not inside.size:
+        return None
+    return "" if inside.any() else "every full tile is right"
+
+
+def edge(wrong: Array, tile: Sequence[int]) -> str:
+    """What is wrong of the partial tiles, where nothing else is: "the partial tiles at the edge", or some."""
+    outside = wrong.size - whole_tiles(wrong, tile).size
+    return ("" if wrong.sum() == outside else "elements of ") + "the partial tiles at the edge"
+
+
+def whole_tiles(array: Array, tile: Sequence[int]) -> Array:
+    """The part of a matrix that whole tiles cover."""
     rows, columns = tile
-    inside = wrong[: len(wrong) // rows * rows, : len(wrong[0]) // columns * columns]
-    return 0 < inside.size < wrong.size and not inside.any()
+    return array[: len(array) // rows * rows, : len(array[0]) // columns * columns]
 
 
 # ------------------------------------------------------------------------------------------- what is in them
@@ -180,42 +206,70 @@ def content(seen: Seen) -> tuple[str, str] | None:
     return None
 
 
-def shift(seen: Seen) -> str:
-    """Whether each row or column holds what its neighbour should, as a clause."""
+def shift(seen: Seen) -> str | None:
+    """Whether each row or column holds what its neighbour should, as a clause; None where they are too few.
+
+    There must be three: where there are two, the second may hold the first one's for another reason.
+    """
     got, want, bound = seen.got, seen.problem.want, tolerance(seen.problem)
     noun = ("row", "column") if got.ndim == 2 else ("element",)
     neighbours = {"row": ("above", "below"), "column": ("on its left", "on its right")}
+    tellable = False
     for axis, name in enumerate(noun):
         here, there = (np.moveaxis(array, axis, 0) for array in (got, want))
-        near = np.moveaxis(bound, axis, 0)
+        allowed = np.moveaxis(bound, axis, 0)
         before, after = neighbours.get(name, ("before it", "after it"))
         for mine, theirs, side in ((slice(1, None), slice(-1), before), (slice(-1), slice(1, None), after)):
-            if here[mine].size >= FEWEST and there[theirs].any():
+            if len(here) >= FEWEST - 1 and here[mine].size >= FEWEST and there[theirs].any():
+                tellable = True
                 with np.errstate(invalid="ignore"):
-                    if (np.abs(here[mine] - there[theirs]) <= near[theirs]).all():
+                    if (np.abs(here[mine] - there[theirs]) <= allowed[theirs]).all():
                         return f"each {name} holds what the {name} {side} should: off by one"
-    return ""
+    return "" if tellable else None
 
 
-def whole_numbers(seen: Seen) -> str:
-    """Whether there is no fraction anywhere, as a clause."""
+def whole_numbers(seen: Seen) -> str | None:
+    """Whether there is no fraction anywhere, as a clause; None where zeros, or too few, leave it open."""
     got = seen.got
-    if got.size < FEWEST or not got.any() or not np.isfinite(got).all() or (got != np.rint(got)).any():
+    if got.size < FEWEST or not got.any():
+        return None
+    if not np.isfinite(got).all() or (got != np.rint(got)).any() or np.abs(got).max() >= NO_FRACTION:
         return ""
     return "every element is a whole number, as if something were an int"
 
 
+def error(seen: Seen) -> float:
+    """The largest, in units of the sum of the absolute values."""
+    problem = seen.problem
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float((np.abs(seen.got - problem.want) / np.maximum(problem.magnitude, 1e-30)).max())
+
+
+def near(seen: Seen) -> bool:
+    """Whether its errors may come of fewer bits."""
+    return error(seen) < 2**-5
+
+
+def linear(seen: Seen) -> bool:
+    """Whether the error is a constant, or a share of the value, or both: what no lack of bits does.
+
+    Of two elements or one that cannot be told, and is said of them.
+    """
+    want, off = seen.problem.want, seen.got - seen.problem.want
+    spread = want - want.mean()
+    share = (spread * off).sum() / max((spread**2).sum(), 1e-30)  # the least squares' slope
+    return bool((np.abs(off - off.mean() - share * spread) <= tolerance(seen.problem)).all())
+
+
 def close(seen: Seen) -> str:
     """Whether all are nearly right, as a clause: what rounding to fewer bits does, or one long sum."""
-    got, problem = seen.got, seen.problem
-    off = float((np.abs(got - problem.want) / np.maximum(problem.magnitude, 1e-30)).max())
-    usual = rounding(problem.terms)
+    problem, off, usual = seen.problem, error(seen), rounding(seen.problem.terms)
     if problem.units < usual and off * 2**24 < 4 * usual:
         return (
             f"its error is {off * 2**24:,.0f} * 2^-24 of the sum of |x|, where {problem.units:g} * 2^-24 is "
             "allowed: one long float32 sum grows too large for what is added to it; add up several short ones"
         )
-    if off < min(2**-8, 0.25 / problem.terms):  # less than a product that is missing or wrong
-        near = "it is" if got.size == 1 else "all are"
-        return f"{near} close, within 1 part in {1 / off:,.0f}, but a float32 sum is closer"
+    few = min(2**-8, 0.25 / problem.terms)  # less than a product that is missing or wrong
+    if off < few and not linear(seen):
+        return f"all are close, within 1 part in {1 / off:,.0f}, but a float32 sum is closer"
     return ""

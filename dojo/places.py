@@ -4,9 +4,10 @@ The learner's places are kept in the history, so that one chart shows all katas 
 what is measured, is said in roofline.py and versus.py.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
-from dojo import counts, roofline, state
+from dojo import counts, katas, roofline, state
 from dojo.entrants import YOURS, Entrant
 from dojo.katas import Kata
 from dojo.outcome import Failure
@@ -48,12 +49,15 @@ def keep(kata: Kata, card: str, point: Point) -> None:
 def earlier(kata: Kata, card: str) -> list[Point]:
     """The learner's best place in each of the other katas, as they were compared on this card."""
     best: dict[str, Point] = {}
+    others = {other.stem for other in katas.all_katas()} - {kata.stem}
     for event in state.history()[0]:
-        if (event.what, event.card) != ("compare", card) or event.kata == kata.stem:
+        if (event.what, event.card) != ("compare", card) or event.kata not in others:
             continue
         try:
             tflops, intensity = float(event.speed.split()[0]), float(event.intensity)
         except (ValueError, IndexError):
+            continue
+        if not (0 < tflops < math.inf and 0 < intensity < math.inf):  # a damaged line
             continue
         mark = event.kata.split("_")[0].lstrip("0")
         point = Point(mark, f"your {event.kata}", intensity, tflops, own=True)

@@ -5,7 +5,8 @@ unless all of it was measured and right.
 """
 
 import datetime
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dojo import card, compare, gpu, katas, nvrtc, tables
-from dojo.compile import Compiled
+from dojo.compile import Compiled, CompileError
 from dojo.entrants import Entrant, solutions
 from dojo.katas import Kata
 from dojo.pair import module_of
@@ -66,7 +67,10 @@ def measure(found: gpu.Card) -> Iterator[tuple[Row, Timings]]:
             for size in contest.sizes(found):
                 data = contest.data(task, size, SEED)
                 for entrant in solutions(kata, task):
-                    code = entrant.compile(found.arch, [size])
+                    try:
+                        code = entrant.compile(found.arch, [size])
+                    except CompileError as error:
+                        raise Unwritten(f"{str(error).splitlines()[0]}; nothing was written") from None
                     launch = entrant.launch(code, contest, task, data)
                     with card.progress(f"timing {entrant.file.name} at {spell(size)}"):
                         times = gpu.compare(launch, contest.limit(data, found), name=entrant.name)
@@ -131,18 +135,28 @@ def row(entrant: Entrant, contest: Contest | Bandwidth, size: Size, times: Timin
 
 def main(found: gpu.Card) -> None:
     """The whole command. Raises Unwritten."""
-    readmes = {path: path.read_text(encoding="utf-8") for path in map(katas.ROOT.joinpath, tables.FILES)}
-    for path, text in readmes.items():
-        try:
-            tables.put(text, "scoreboard", [], "")
-        except ValueError as error:
-            raise Unwritten(f"{path.name}: {error}") from None
+    for path in filled([], ""):  # said before all that takes minutes
+        if not os.access(path, os.W_OK):
+            raise Unwritten(f"{path.name} cannot be written")
     rows, driver = [], f"CUDA {found.driver}"
     for row, times in measure(found):
         rows.append(str(row))
         driver = str(times.clocks.get("driver", driver))
         print(row, flush=True)
     measured_on = f"{found.name}, driver {driver}, NVRTC {nvrtc.version()}, {datetime.date.today()}"
-    for path, text in readmes.items():
-        path.write_text(tables.put(text, "scoreboard", rows, measured_on), encoding="utf-8")
+    for path, text in filled(rows, measured_on).items():
+        path.write_text(text, encoding="utf-8")
     print(f"written into {' and '.join(tables.FILES)}")
+
+
+def filled(rows: Sequence[str], measured_on: str) -> dict[Path, str]:
+    """The READMEs as they are now, with these rows in the table. Raises Unwritten."""
+    texts = {}
+    for path in map(katas.ROOT.joinpath, tables.FILES):
+        try:
+            texts[path] = tables.put(path.read_text(encoding="utf-8"), "scoreboard", rows, measured_on)
+        except OSError as error:
+            raise Unwritten(f"{path.name}: {error.strerror}") from None
+        except ValueError as error:
+            raise Unwritten(f"{path.name}: {error}") from None
+    return texts

@@ -147,7 +147,7 @@ def rounding(terms: int) -> float:
 def draw(task: Task, size: Size, seed: int) -> dict[str, Any]:
     """The inputs of one size by name. The same seed gives the same data."""
     scalars = [round(1000 * value) if isinstance(value, float) else value for value in size.values()]
-    generator = np.random.default_rng([seed, *scalars])
+    generator = np.random.default_rng([seed, *map(abs, scalars)])
     if task.precise and size == task.precise.size:
         return task.inputs(random_array(generator, task.precise.low, task.precise.high), **size)
     return task.inputs(random_array(generator), **size)

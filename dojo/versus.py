@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from dojo import card, counts, gpu, places, roofline, state
-from dojo.compile import Compiled
+from dojo.compile import Compiled, CompileError
 from dojo.entrants import YOURS, Entrant, command, entrants, unready
 from dojo.grader import Grade
 from dojo.katas import Kata
@@ -24,6 +24,7 @@ from dojo.task import Size, spell
 from dojo.timing import Timings, paired_ratio
 
 SEED = 1  # of the data that is timed
+NOT_YET = "is not safe and right yet"
 NAME = 20  # columns of the table's first
 LEGEND = (
     "yours is: so many times as fast. roof: the share of {roof}. The roofs, measured here: "
@@ -64,10 +65,14 @@ def counted(kata: Kata, file: Path) -> list[str]:
             remarks.append(why)
             continue
         try:
+            if grade.simulated(size).stuck:  # what it did until then is no figure of the kernel
+                remarks.append(f"{grade.path} does not come to its end ({command(grade)}).")
+                continue
             figures[entrant.name] = counts.counted(grade, size)
             grade.check([size], on_gpu=False)
-        except Failure:
-            remarks.append(f"{grade.path} is not safe and right yet ({command(grade)}).")
+        except Failure as failure:
+            what = "asks for what the simulator lacks" if failure.kind == "unsupported" else NOT_YET
+            remarks.append(f"{grade.path} {what} ({command(grade)}).")
     head = f"{kata.stem} · counted by the simulator at {spell(size)}"
     return [head, "", *counts.table(figures), *(["", *said(remarks)] if remarks else [])]
 
@@ -128,7 +133,10 @@ def check(grade: Grade, contest: Contest | Bandwidth) -> None:
 def measure(contest: Contest | Bandwidth, them: Sequence[Entrant], found: gpu.Card) -> list[Run]:
     """Time them in turns, at each size on the same data, and check the first one's result. Raises LeftOut."""
     first, sizes, runs = them[0], contest.sizes(found), []
-    codes = {entrant.name: entrant.compile(found.arch, sizes) for entrant in them}
+    try:
+        codes = {entrant.name: entrant.compile(found.arch, sizes) for entrant in them}
+    except CompileError as error:
+        raise LeftOut(f"Nothing is timed, {str(error).splitlines()[0]}") from None
     for size in sizes:
         data = contest.data(first.task, size, SEED)
         launches = {

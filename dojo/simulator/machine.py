@@ -154,6 +154,7 @@ class Machine:
         if self.steps - self.turn_since < PATIENCE:
             return min(self.waiting)
         self.turn_since = self.steps
+        self.meet(others_run=True)
         self.turn = min((n for n in self.waiting if n > self.turn), default=min(self.waiting))
         return self.turn
 
@@ -201,8 +202,8 @@ class Machine:
             or number in self.waiting
         ):
             return False
-        if not self.waiting:
-            return True
+        if not self.waiting:  # those at barriers must have their turn, too: these lanes may wait for them
+            return not self.parked or self.steps - self.turn_since < PATIENCE
         favoured = self.steps - self.turn_since < TURN and begun >= self.turn_since and self.turn > 0
         return favoured or (number < min(self.waiting) and self.steps - self.turn_since < PATIENCE)
 
@@ -297,9 +298,9 @@ class Machine:
         slot = self.program.slots[to.name]
         self.registers[slot] = lanes.put(self.registers[slot], result[column].reshape(lanes.shape))
 
-    def meet(self) -> None:
-        """Nobody can run: lets go every block whose live lanes all wait at one barrier. If there is none,
-        they hang.
+    def meet(self, *, others_run: bool = False) -> None:
+        """Lets go every block whose live lanes all wait at one barrier. If there is none and nobody else can
+        run, they hang.
         """
         released = np.zeros(self.blocks, bool)
         for numbers in self.same_barriers():
@@ -319,6 +320,8 @@ class Machine:
                     self.count_votes(self.program.blocks[number], gone)
                     self.put(self.program.blocks[number].next, gone, number)
         if not released.any():
+            if others_run:
+                return
             self.report_stuck()
         others = ~released & (self.alive > 0)
         self.release(np.flatnonzero(released) if others.any() else None)

@@ -11,7 +11,7 @@
 //          safe:     no access out of bounds or off its alignment, no read of what nobody wrote, no race, and every
 //                    thread of a block reaches every barrier
 //          result:   right at ragged M, N, K, below one tile, with rows that are not 16-byte aligned, for
-//                    (alpha, beta) = (1, 0), (0.5, 2), (0, 1)
+//                    (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5)
 //          traffic:  more than 0.75 warp FMAs for each wavefront of shared loads (kata 02 has 0.5), no more sectors
 //                    from global memory than 1.25 times what BM and BN promise, no bank conflicts, no spills
 //          speed:    on a GPU, beside cuBLAS

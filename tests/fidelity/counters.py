@@ -177,7 +177,8 @@ def write(path: Path, notes: Sequence[str], names: Sequence[str], rows: list[lis
     cells. The first of `notes` says what they were measured on: ValueError, where the old ones were not.
     """
     measured = {tuple(row[:keys]) for row in rows}
-    old = [[row.get(name, "") for name in names] for row in still_true(path)] if path.exists() else []
+    true = still_true(path) if path.exists() else []
+    old = [[row.get(name, "") for name in names] for row in true if "size" not in row or recorded_case(row)]
     old = [row for row in old if tuple(row[:keys]) not in measured]
     if old and (was := path.read_text().partition("\n")[0].removeprefix("# ")) != notes[0]:
         raise ValueError(f"{path.name} has rows of {was!r}, which cannot stand beside rows of {notes[0]!r}")

@@ -61,7 +61,7 @@ def mistakes(A, B, alpha, beta, BK, C=0.0, **_):
     return (phases if full else {}) | scaled | transposed | (short if K > BK else {})
 
 
-PLAIN, SCALED, KEPT = (1.0, 0.0), (0.5, 2.0), (0.0, 1.0)  # (alpha, beta)
+PLAIN, SCALED, KEPT = (1.0, 0.0), (0.5, -3.0), (0.0, 0.5)  # (alpha, beta)
 
 # Below one tile of 64 or 128; rows of A, of B, of both and of neither aligned; one under, at and over a tile.
 SIZES = (

@@ -93,6 +93,7 @@ def fake(**changed):
     kata = katas.find("tiled")
     return SimpleNamespace(
         kata=kata,
+        path="katas/02_tiled.cu",
         task=SimpleNamespace(title="P = M·N in shared-memory tiles"),
         on="",
         card=None,
@@ -143,6 +144,12 @@ def test_what_a_kernel_prints_stands_before_the_verdict_in_ten_lines_at_most():
     assert lines[0] == "printed at Width 1"
     assert lines[1:11] == ["    " + line for line in grade.printed[:10]]
     assert lines[11:] == ["    ... and 2 more", "", ""]
+
+
+def test_a_files_name_does_not_choose_the_question():
+    failure = Failure("result", "my/transposed.cu:8 at Width 2, P[0][0] is 1 and should be 2")
+    assert "row" in card.question(failure)
+    assert "row" not in card.question(failure, "my/transposed.cu")
 
 
 def test_every_kind_has_a_question():

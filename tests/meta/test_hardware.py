@@ -209,8 +209,9 @@ def test_a_true_report_is_not_missed(case: Case, row: dict[str, str]) -> None:
 def test_rows_that_are_still_true_stay_beside_new_ones(tmp_path: Path) -> None:
     path, names = tmp_path / "rows.csv", ["file", "kernel", "size", "source", "fma"]
     naive, tiled = "solutions/01_naive.cu", "solutions/02_tiled.cu"
-    now = [[file, "k", "Width 64", counters.digest(file), fma] for file, fma in ((tiled, "1"), (naive, "2"))]
-    changed = [naive, "k", "Width 67", "other", "3"]
+    launched = (tiled, "matmul_tiled", "1"), (naive, "matmul_naive", "2")
+    now = [[file, kernel, "Width 64", counters.digest(file), fma] for file, kernel, fma in launched]
+    changed = [naive, "matmul_naive", "Width 67", "other", "3"]
     counters.write(path, ["card A"], names, [*now, changed], 3)
     counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3)
     left = [[row[name] for name in names] for row in counters.recorded(path)]

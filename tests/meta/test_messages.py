@@ -35,6 +35,12 @@ CHANGED = {
     "template": ("01_naive", NAIVE, 'extern "C"', "template <int UNROLL>"),
     "assertion": ("01_naive", NAIVE, "{\n", "{\n    assert(Width < 2);\n"),
     "trap": ("01_naive", NAIVE, "{\n", "{\n    if (Width > 2) __trap();\n"),
+    "changed_input": (
+        "01_naive",
+        NAIVE,
+        "float Pvalue = 0.0f;",
+        "const_cast<float *>(M)[Row * Width + Col] = 0.0f; if (Width) return; float Pvalue = 0.0f;",
+    ),
     "printf": ("01_naive", NAIVE, "float Pvalue = 0.0f;", 'float Pvalue; printf("%d %d", Row, Col);'),
     "function_of_two": ("05_reducesum", A_WARP_A_ROW, ROWS, f"constexpr int {TWO} {{ return 8; }}"),
     "function_without_end": (

@@ -26,6 +26,11 @@ def clue(problem, got):
     return patterns.telling([seen(problem, got)])[1]
 
 
+def shape(problem, got, output):
+    """The clue of another kata's output, where no mistake is known."""
+    return patterns.telling([Seen(np.asarray(got, np.float32), problem, output, (), dict)])[1]
+
+
 @pytest.fixture
 def problem():
     return problem_of()
@@ -93,11 +98,37 @@ def test_a_shift_is_named(problem, axis, step, words):
     assert clue(problem, got) == ""
 
 
-def test_two_elements_make_no_shift():
-    problem = problem_of(2)
-    got = np.full((2, 2), 9.5)
-    got[1] = problem.want[0]
-    assert "off by one" not in clue(problem, got)
+def test_two_rows_make_no_shift():
+    """The second row may hold what the first should because all rows do."""
+    scores, size = MODULES["03_swizzle"].TASK, {"M": 2, "N": 9, "D": 5}
+    problem = task.problem(scores, size, seed=1)
+    assert "off by one" not in shape(problem, np.repeat(problem.want[:1], 2, axis=0), "S")
+    problem = task.problem(scores, size | {"M": 3}, seed=1)
+    assert shape(problem, np.roll(problem.want, 1, axis=0), "S").endswith("off by one")
+    assert "off by one" not in shape(problem, np.repeat(problem.want[:1], 3, axis=0), "S")
+
+
+def test_what_another_wrong_size_denies_is_not_said():
+    small, large = problem_of(20), problem_of(21)
+    noise = seen(large, large.want + np.random.default_rng(1).uniform(0.1, 1, large.want.shape))
+    edge = small.want.copy()
+    edge[16:] += np.random.default_rng(2).uniform(0.1, 1, (4, 20))
+    edge[:, 16:] += 1
+    few_bits = cut(small.args["M"], 10) @ cut(small.args["N"], 10)
+    for got in (np.roll(small.want, 1, 0), np.trunc(3 * small.want), edge, few_bits):
+        one = seen(small, got)
+        assert patterns.telling([one])[1]
+        assert patterns.telling([one, noise])[1] == ""
+
+
+def test_two_sizes_that_say_the_same_say_it():
+    both = [problem_of(20), problem_of(21)]
+    assert patterns.telling([seen(problem, np.roll(problem.want, 1, 0)) for problem in both])[1]
+    assert patterns.telling([seen(problem, np.trunc(3 * problem.want)) for problem in both])[1]
+    tiny = problem_of(1)
+    assert patterns.telling([seen(tiny, tiny.want + 0.1), seen(both[0], np.trunc(3 * both[0].want))])[
+        1
+    ].startswith("every element is a whole number")
 
 
 @pytest.mark.parametrize(
@@ -124,8 +155,18 @@ def test_what_is_wrong_at_the_edge_only_is_said_to_be(problem):
     got[16:] += 1
     got[:, 16:] += 1
     assert clue(problem, got) == "every full tile is right, the partial tiles at the edge are wrong"
+    got[19, 19] = problem.want[19, 19]
+    some = "every full tile is right, elements of the partial tiles at the edge are wrong"
+    assert clue(problem, got) == some
     got[0, 0] += 1
     assert clue(problem, got) == ""
+
+
+def test_one_element_is_not_called_all_the_partial_tiles(problem):
+    got = problem.want.astype(np.float32)
+    got[19, 19] = task.unwritten(())
+    some = "every full tile is right, elements of the partial tiles at the edge were never written"
+    assert clue(problem, got) == some
 
 
 def test_a_single_wrong_element_has_no_pattern():
@@ -155,12 +196,19 @@ def test_zeros_and_whole_numbers_are_told(problem):
     assert patterns.pattern(seen(problem, 0 * problem.want)) == (CONTENT, "they are 0")
     found = patterns.pattern(seen(problem, np.trunc(3 * problem.want)))
     assert found == (REGULAR, "every element is a whole number, as if something were an int")
+    assert clue(problem, 1e20 * problem.want) == ""  # so large a float32 has no fraction anyway
 
 
 def test_few_bits_are_told_from_a_missing_product(problem):
     m, n = problem.args["M"], problem.args["N"]
     assert clue(problem, cut(m, 10) @ cut(n, 10)).startswith("all are close, within 1 part in ")
     assert clue(problem, problem.want - np.outer(m[:, 3], n[3])) == ""
+
+
+def test_a_constant_or_a_factor_too_many_is_not_called_few_bits(problem):
+    assert clue(problem, problem.want + 1e-3) == ""
+    assert clue(problem, problem.want * 1.0001) == ""
+    assert clue(problem_of(1), problem_of(1).want * 1.001) == ""  # of one element nobody can tell
 
 
 def test_of_several_sizes_that_one_is_told_which_says_most():

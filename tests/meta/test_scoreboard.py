@@ -9,7 +9,7 @@ import pytest
 from grading import MODULES
 from stand_in import Card
 
-from dojo import cli, entrants, katas, nvrtc, scoreboard, tables
+from dojo import cli, entrants, gpu, katas, nvrtc, scoreboard, tables
 from dojo.katas import ROOT
 
 README = """# Title with (parentheses)
@@ -123,6 +123,48 @@ def test_what_is_wrong_is_not_written(wrong, course, monkeypatch, capsys):
     Card(monkeypatch, wrong=[wrong])
     assert cli.main(["scoreboard"]) == 2
     assert capsys.readouterr().err.endswith("computed something else; nothing was written\n")
+    assert readme(course) == README
+
+
+def test_without_a_readme_nothing_is_measured(course, monkeypatch, capsys):
+    (course / "README.zh-CN.md").unlink()
+    card = Card(monkeypatch)
+    assert cli.main(["scoreboard"]) == 2
+    assert capsys.readouterr().err == "README.zh-CN.md: No such file or directory\n"
+    assert card.compared == []
+
+
+def test_a_readme_that_cannot_be_written_is_known_before(course, monkeypatch, capsys):
+    monkeypatch.setattr(scoreboard.os, "access", lambda path, mode: False)  # root may write everywhere
+    card = Card(monkeypatch)
+    assert cli.main(["scoreboard"]) == 2
+    assert capsys.readouterr().err == "README.md cannot be written\n"
+    assert card.compared == []
+
+
+def test_what_is_changed_meanwhile_stays(course, monkeypatch):
+    card = Card(monkeypatch)
+    (course / "README.md").write_text(README, encoding="utf-8")
+    compare = card.compare
+
+    def edits(*args, **options):
+        (course / "README.md").write_text(README.replace("The end", "The new end"), encoding="utf-8")
+        return compare(*args, **options)
+
+    monkeypatch.setattr(gpu, "compare", edits)
+    assert cli.main(["scoreboard"]) == 0
+    text = (course / "README.md").read_text(encoding="utf-8")
+    assert "The new end" in text
+    assert "| [01_naive]" in text
+
+
+def test_a_solution_that_does_not_compile_is_one_line(course, monkeypatch, capsys):
+    (course / "solutions/01_naive.cu").write_text("nonsense", encoding="utf-8")
+    Card(monkeypatch)
+    assert cli.main(["scoreboard"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("solutions/01_naive.cu(1): error")
+    assert line.endswith("; nothing was written")
     assert readme(course) == README
 
 

@@ -180,6 +180,7 @@ WANT = {
     "in_global_memory_with_a_barrier": np.concatenate([[b, b[::-1]] for b in X[:192].reshape(3, 64)]),
     "blocks_raise_a_flag": [1.0],
     "the_last_block_sums": np.r_[X[:64], np.zeros(36), np.int32([64]).view(np.float32), X[:64].sum()],
+    "a_block_waits_for_another_at_its_barriers": np.r_[X[:64][::-1], np.zeros(64), X[:64][::-1]],
     "copy": X[:128].reshape(2, 64)[:, ::-1],
     "copies_in_two_buffers": np.tile(sums[::-1], 2),
     # barriers.cu

@@ -95,7 +95,13 @@ def test_every_stub_and_solution_can_be_compared(kata):
 def test_what_the_simulator_lacks_is_no_obstacle():
     text = report("naive", ROOT / "tests/wrong/01_naive.clock.cu", on="cpu")
     again = "make kata=naive from=tests/wrong/01_naive.clock.cu test"
-    assert text.replace("\n", " ").endswith(f"01_naive.clock.cu is not safe and right yet ({again}).")
+    assert text.replace("\n", " ").endswith(f"01_naive.clock.cu asks for what the simulator lacks ({again}).")
+
+
+def test_a_launch_without_end_has_no_figures():
+    text = report("tiled", ROOT / "tests/wrong/02_tiled.phase_never_grows.cu", on="cpu")
+    assert "yours" not in text
+    assert "02_tiled.phase_never_grows.cu does not come to its end" in text.replace("\n", " ")
 
 
 SUMS = {"yours": 0.27e-6, "solution": 0.255e-6}
@@ -221,6 +227,13 @@ def test_from_keeps_nothing(course, monkeypatch):
     assert not state.file().exists()
 
 
+def test_a_solution_that_is_no_more_is_one_sentence(course, monkeypatch):
+    (course / "solutions/01_naive.cu").write_text("nonsense", encoding="utf-8")
+    Card(monkeypatch)
+    text = report("naive", course / "katas").replace("\n", " ")
+    assert text.startswith("Nothing is timed, solutions/01_naive.cu(1): error")
+
+
 def test_the_best_on_this_card_counts(course):
     def event(tflops, card="NVIDIA H200", intensity="4", kata="02_tiled", what="compare"):
         state.add(state.Event(state.now(), kata, what, speed=tflops, card=card, intensity=intensity))
@@ -232,6 +245,9 @@ def test_the_best_on_this_card_counts(course):
     event("9.9 TFLOP/s", intensity="")
     event("", kata="01_naive")
     event("5 TFLOP/s", kata="04_register")
+    for speed, intensity in (("0 TFLOP/s", "4"), ("nan", "4"), ("1e999", "4"), ("9 TFLOP/s", "-1")):
+        event(speed, intensity=intensity)  # damaged lines: the chart's scale is logarithmic
+    event("9 TFLOP/s", kata="no_kata")
     (point,) = places.earlier(find("register"), "NVIDIA H200")
     assert (point.mark, point.name, point.tflops, point.intensity) == ("2", "your 02_tiled", 8.1, 4.0)
 

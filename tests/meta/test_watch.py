@@ -25,6 +25,7 @@ class FakeGrade:
         self.kata, self.on, self.progress = kata, on, progress
         self.outcomes, self.printed, self.text = {}, [], ""
         self.source = type("Source", (), {"quotes": lambda *_: []})()
+        self.path = "katas/01_naive.cu"
 
     @property
     def untouched(self):

@@ -403,6 +403,23 @@ KERNEL(the_last_block_sums) {  // <<<64, 32>>>
     }
 }
 
+KERNEL(a_block_waits_for_another_at_its_barriers) {  // <<<2, 64>>>
+    __shared__ float s[64];
+    int *raised = (int *)&o[100];
+    if (blockIdx.x == 0) {
+        s[T] = x[T];
+        __syncthreads();
+        o[T] = s[63 - T];
+        __syncthreads();
+        __threadfence();
+        if (T == 0) atomicExch(raised, 1);
+    } else {
+        while (T == 0 && atomicAdd(raised, 0) == 0) {}
+        __syncthreads();
+        o[T + 128] = ((volatile float *)o)[T];
+    }
+}
+
 KERNEL(a_fence_is_no_barrier) {
     __shared__ float s[64];
     s[T] = x[T];

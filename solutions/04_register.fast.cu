@@ -1,0 +1,315 @@
+// Kata 04: a matrix product whose sums live in registers, with the parameters of BLAS (SGEMM).
+//
+// Task     C = alpha * A * B + beta * C for float32 matrices stored row by row: A has M rows of K, B has K rows of N,
+//          C has M rows of N, any M, N, K >= 1. With beta = 0 C is written and never read: it may hold NaN, as in BLAS.
+//          A block computes a tile of BM x BN elements of C, a thread TM x TN of them: then a number that comes
+//          from shared memory serves TM or TN multiplications, not one as in kata 02.
+// Launch   one-dimensional blocks of (BN / TN) * (BM / TM) threads, in a grid of ceil(N / BN) x ceil(M / BM) blocks.
+//          Shared memory is static; a file that defines SHARED_BYTES gets so many bytes of dynamic shared memory.
+// Graded   compiles: this name, these parameters, constants BM BN BK TM TN (yours to change; the #ifndef lets
+//                    `make kata=register tune` vary them); a card must be able to launch what they ask for
+//          safe:     no access out of bounds or off its alignment, no read of what nobody wrote, no race, and every
+//                    thread of a block reaches every barrier
+//          result:   right at ragged M, N, K, below one tile, with rows that are not 16-byte aligned, for
+//                    (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5)
+//          traffic:  more than 0.75 warp FMAs for each wavefront of shared loads (kata 02 has 0.5), no more sectors
+//                    from global memory than 1.25 times what BM and BN promise, no bank conflicts, no spills
+//          speed:    on a GPU, beside cuBLAS
+// Lesson   katas/04_register.md
+
+#ifndef BM
+#define BM 64  // rows of C in a block's tile
+#endif
+#ifndef BN
+#define BN 128  // columns of C in a block's tile
+#endif
+#ifndef BK
+#define BK 8  // columns of A, and rows of B, that are in shared memory at a time
+#endif
+#ifndef TM
+#define TM 4  // rows of C in a thread's tile
+#endif
+#ifndef TN
+#define TN 8  // columns of C in a thread's tile
+#endif
+// The clear solution's tiles, fragments and order of multiplications; what is new is told where it stands:
+// - A and B come by cp.async, which needs no registers, three steps deep.
+// - A large product has one block a multiprocessor. It does tile after tile, and the last tiles, too few for all,
+//   are shared out by steps: no multiprocessor is idle at the end.
+// - A thread of a large tile has 16 x 8 sums: 24 numbers from shared memory for 128 multiplications, not 16 for 64.
+// A product with too few large tiles has a block for each tile of BM x BN, as the launch says.
+constexpr int LARGE_BM = 128, LARGE_BN = 256, LARGE_TM = 16, LARGE_TN = 8;
+constexpr int THREADS = (BN / TN) * (BM / TM);
+constexpr int STAGES = 3;  // steps in shared memory: one is multiplied, two are on their way
+#define SHARED_BYTES (4 * STAGES * BK * (LARGE_BM + 4 + LARGE_BN))
+#ifndef WORKERS
+#define WORKERS 132  // blocks that work on a large product: the multiprocessors of an H100 or H200
+#endif
+#ifndef MIN_STEPS
+#define MIN_STEPS 8  // a share of a tile is at least so many steps
+#endif
+constexpr int BAND = 16;  // rows of large tiles; the tiles that run at a time are a square, more or less
+static_assert((LARGE_BM / LARGE_TM) * (LARGE_BN / LARGE_TN) == THREADS, "a block must fit both kinds of tile");
+static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "each thread copies equally much of A");
+static_assert(THREADS % BN == 0 && BK % (4 * THREADS / BN) == 0, "each thread copies equally much of B");
+static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps of 8 x 4 threads");
+
+struct Product {
+    int M, N, K;
+    float alpha;
+    const float *A, *B;
+    float beta;
+    float *C;
+};
+
+// A tile, at this row and column of C, or a share of it: the steps from `first` to before `last`.
+struct Share {
+    int row, col, first, last;
+    int *in_C;  // the sums of the steps from *in_C on are in C; 0 while there are none
+};
+
+__device__ int in_C[WORKERS];  // of each shared tile. Launches that overlap would need one each
+
+// A copy that goes its own way: BYTES from global memory to the address `to` in shared memory; zeros, which add
+// nothing to any sum, if they are not there.
+template <int BYTES>
+__device__ void copy_async(unsigned to, const float *from, bool there = true)
+{
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
+}
+
+__device__ void end_of_step()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits for this thread's copies of all steps but the latest STAGES - 2.
+__device__ void wait_for_step()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+}
+
+// Four neighbours of a row of C of which `left` exist. ALIGNED: all four or none, at a multiple of 16 bytes.
+// Not through L1: another multiprocessor may have written them.
+template <bool ALIGNED>
+__device__ float4 load4(const float *from, int left)
+{
+    float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (ALIGNED) {
+        if (left > 0) x = __ldcg((const float4 *)from);
+    } else {
+        if (left > 0) x.x = __ldcg(from);
+        if (left > 1) x.y = __ldcg(from + 1);
+        if (left > 2) x.z = __ldcg(from + 2);
+        if (left > 3) x.w = __ldcg(from + 3);
+    }
+    return x;
+}
+
+template <bool ALIGNED>
+__device__ void store4(float *to, float4 x, int left)
+{
+    if (ALIGNED) {
+        if (left > 0) *(float4 *)to = x;
+    } else {
+        if (left > 0) to[0] = x.x;
+        if (left > 1) to[1] = x.y;
+        if (left > 2) to[2] = x.z;
+        if (left > 3) to[3] = x.w;
+    }
+}
+
+// One share, in tiles of R x S and TR x TS a thread. ALIGNED: N is a multiple of 4.
+template <int R, int S, int TR, int TS, bool ALIGNED>
+__device__ __forceinline__ void multiply(Product p, Share share, float *shared)
+{
+    // A stage of shared memory: A's tile, transposed, in rows of R + 4, and B's.
+    constexpr int A_ROW = R + 4, STAGE = BK * (A_ROW + S);
+    // Of A a thread copies number by number, which transposes it: BK neighbours of a row for BK neighbouring
+    // lanes, and the same of every A_STEP-th row. Of B it copies 4 numbers at a time if rows are aligned.
+    constexpr int A_STEP = THREADS / BK, A_COPIES = R / A_STEP;
+    constexpr int WIDTH = ALIGNED ? 4 : 1, ACROSS = S / WIDTH;
+    constexpr int B_STEP = THREADS / ACROSS, B_COPIES = BK / B_STEP;
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, steps = (p.K + BK - 1) / BK;
+
+    // As in the clear solution: the lane's bits 0 and 2 are its column, 1, 3 and 4 its row, and a thread has rows
+    // row + i / 4 * 32 + i % 4 and columns col + j / 4 * 16 + j % 4.
+    int lane_row = (lane >> 1 & 1) | (lane >> 2 & 6);
+    int lane_col = (lane & 1) | (lane >> 1 & 2);
+    int row = warp / (S / TS / 4) * (8 * TR) + 4 * lane_row;
+    int col = warp % (S / TS / 4) * (4 * TS) + 4 * lane_col;
+
+    // If K is no multiple of BK the first step is the short one, so that only what comes before the loop asks
+    // which k exist. Outside C a thread copies the last row or column once more: nobody stores those sums.
+    int k0 = p.K - (steps - share.first) * BK;  // where this share begins; below 0 if it begins with a short step
+    int a_k = t % BK, a_row = t / BK, b_k = t / ACROSS, b_col = t % ACROSS * WIDTH;
+    const float *a_from = p.A + k0 + a_k;
+    const float *b_from = p.B + (ptrdiff_t)(k0 + b_k) * p.N + min(share.col + b_col, p.N - WIDTH);
+    unsigned a_offset[A_COPIES];  // 32 bits: to matrices of 2^32 elements
+    for (int n = 0; n < A_COPIES; ++n)
+        a_offset[n] = (unsigned)min(share.row + a_row + n * A_STEP, p.M - 1) * p.K;
+    unsigned a_to = (unsigned)__cvta_generic_to_shared(shared + a_k * A_ROW + a_row);
+    unsigned b_to = (unsigned)__cvta_generic_to_shared(shared + BK * A_ROW + b_k * S + b_col);
+
+    for (int s = 0; s < STAGES - 1; ++s) {
+        if (share.first + s < share.last) {
+            for (int n = 0; n < A_COPIES; ++n) {
+                bool there = k0 + s * BK + a_k >= 0;
+                copy_async<4>(a_to + 4 * n * A_STEP, there ? a_from + a_offset[n] : p.A, there);
+            }
+            for (int n = 0; n < B_COPIES; ++n) {
+                bool there = k0 + s * BK + b_k + n * B_STEP >= 0;
+                const float *from = there ? b_from + (ptrdiff_t)(n * B_STEP) * p.N : p.B;
+                copy_async<4 * WIDTH>(b_to + 4 * n * B_STEP * S, from, there);
+            }
+        }
+        end_of_step();
+        a_from += BK;
+        b_from += (ptrdiff_t)BK * p.N;
+        a_to += 4 * STAGE;
+        b_to += 4 * STAGE;
+    }
+
+    float sum[TR][TS] = {};
+    float4 a[2][TR / 4], b[2][TS / 4];  // fragments: of this k and the next
+    const float *As = shared + row, *Bs = shared + BK * A_ROW + col;
+    auto read_fragments = [&](int k, int f) {
+        for (int i = 0; i < TR / 4; ++i)
+            a[f][i] = *(const float4 *)(As + k * A_ROW + i * 32);
+        for (int j = 0; j < TS / 4; ++j)
+            b[f][j] = *(const float4 *)(Bs + k * S + j * 16);
+    };
+    wait_for_step();
+    __syncthreads();
+    read_fragments(0, 0);
+
+    int stage = 0;  // the one that is multiplied; the one before it is filled
+    for (int s = share.first; s < share.last; ++s) {
+        if (s + STAGES - 1 < share.last) {
+            for (int n = 0; n < A_COPIES; ++n)
+                copy_async<4>(a_to + 4 * n * A_STEP, a_from + a_offset[n]);
+            for (int n = 0; n < B_COPIES; ++n)
+                copy_async<4 * WIDTH>(b_to + 4 * n * B_STEP * S, b_from + (size_t)(n * B_STEP) * p.N);
+            a_from += BK;
+            b_from += (ptrdiff_t)BK * p.N;
+        }
+        end_of_step();
+
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k == BK - 1) {
+                // The next fragments are of the next step: here, once a step, everybody's copies of it are there,
+                // and nobody reads the stage any more that the next copies go to.
+                wait_for_step();
+                __syncthreads();
+                a_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
+                b_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
+                As += stage == STAGES - 1 ? (1 - STAGES) * STAGE : STAGE;
+                Bs += stage == STAGES - 1 ? (1 - STAGES) * STAGE : STAGE;
+                stage = stage == STAGES - 1 ? 0 : stage + 1;
+            }
+            read_fragments((k + 1) % BK, (k + 1) % 2);
+            int f = k % 2;
+            for (int i = 0; i < TR; ++i)
+                for (int n = 0; n < TS; ++n) {
+                    int j = i % 2 ? TS - 1 - n : n;  // there and back
+                    sum[i][j] += (&a[f][i / 4].x)[i % 4] * (&b[f][j / 4].x)[j % 4];
+                }
+        }
+    }
+    __syncthreads();  // the stages are free for the next share
+
+    bool add = share.last < steps;  // to what the blocks with the later steps have put, or will put, into C
+    if (add) {
+        if (t == 0) {
+            while (*(volatile int *)share.in_C != share.last) {
+            }
+            __threadfence();
+        }
+        __syncthreads();
+    }
+    float keep = add ? 1.0f : p.beta;
+    #pragma unroll
+    for (int i = 0; i < TR; i += 4) {
+        float4 old[4][TS / 4] = {};
+        int r = share.row + row + i * 8, c = share.col + col;
+        if (keep != 0.0f) {  // 0 times the NaN of a C that nobody set would be NaN
+            #pragma unroll
+            for (int n = 0; n < TS; ++n)
+                old[n / (TS / 4)][n % (TS / 4)] =
+                    load4<ALIGNED>(p.C + (size_t)(r + n / (TS / 4)) * p.N + c + n % (TS / 4) * 16,
+                                   r + n / (TS / 4) < p.M ? p.N - c - n % (TS / 4) * 16 : 0);
+        }
+        #pragma unroll
+        for (int n = 0; n < TS; ++n) {
+            int h = n / (TS / 4), j = n % (TS / 4);
+            const float *y = &sum[i + h][4 * j];
+            float4 x = {p.alpha * y[0], p.alpha * y[1], p.alpha * y[2], p.alpha * y[3]};
+            if (keep != 0.0f) {
+                float4 o = old[h][j];
+                x = {x.x + keep * o.x, x.y + keep * o.y, x.z + keep * o.z, x.w + keep * o.w};
+            }
+            store4<ALIGNED>(p.C + (size_t)(r + h) * p.N + c + j * 16, x, r + h < p.M ? p.N - c - j * 16 : 0);
+        }
+    }
+    if (share.first > 0 || add) {
+        __syncthreads();
+        if (t == 0) {
+            __threadfence();
+            atomicExch(share.in_C, share.first);  // 0 after the last share: ready for the next launch
+        }
+    }
+}
+
+// All that this block has to do.
+template <bool ALIGNED>
+__device__ __forceinline__ void work(Product p, float *shared)
+{
+    int down = (p.M + LARGE_BM - 1) / LARGE_BM, across = (p.N + LARGE_BN - 1) / LARGE_BN, tiles = down * across;
+    int steps = (p.K + BK - 1) / BK;
+    if (2 * tiles < WORKERS) {
+        Share mine = {(int)blockIdx.y * BM, (int)blockIdx.x * BN, 0, steps, nullptr};
+        multiply<BM, BN, TM, TN, ALIGNED>(p, mine, shared);
+        return;
+    }
+    // Blocks begin in the order of their numbers. The last number that works is number 0 here: so it waits only for
+    // blocks that began before it.
+    int workers = min(WORKERS, (int)(gridDim.x * gridDim.y));
+    int me = workers - 1 - (int)(blockIdx.y * gridDim.x + blockIdx.x);
+    if (me < 0)
+        return;
+    int whole = tiles / workers * workers;  // so many tiles are done whole, the rest in equal shares
+    long long rest = (long long)(tiles - whole) * steps;
+    int sharers = (int)min((long long)workers, max(rest / MIN_STEPS, (long long)(tiles - whole)));
+    long long at = rest * min(me, sharers) / sharers, end = rest * min(me + 1, sharers) / sharers;
+    for (int tile = me; tile < whole || at < end; tile += workers) {
+        Share mine = {0, 0, 0, steps, in_C};
+        int which = tile;
+        if (tile >= whole) {
+            which = whole + (int)(at / steps);
+            mine.first = (int)(at % steps);
+            mine.last = (int)min((long long)steps, mine.first + end - at);
+            mine.in_C = in_C + which - whole;
+            at += mine.last - mine.first;
+        }
+        int band = which / (BAND * across) * BAND, high = min(BAND, down - band), place = which % (BAND * across);
+        mine.row = (band + place % high) * LARGE_BM;
+        mine.col = place / high * LARGE_BN;
+        multiply<LARGE_BM, LARGE_BN, LARGE_TM, LARGE_TN, ALIGNED>(p, mine, shared);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__((BN / TN) * (BM / TM), 1)
+sgemm_register(int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C)
+{
+    extern __shared__ __align__(16) float shared[];
+    Product p = {M, N, K, alpha, A, B, beta, C};
+    if (N % 4 == 0)
+        work<true>(p, shared);
+    else
+        work<false>(p, shared);
+}
+// ---- the hole ends ------------------------------------------------------------------------

@@ -77,7 +77,8 @@ class Grade:
                     raise self.cannot_launch(why, list(self.task.optional))
                 raise self.cannot_launch(why)
         spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
-        text = f"{used.registers} registers, {spills}, {used.shared:,} bytes shared ({self.compiled.arch})"
+        shared = used.shared + self.configuration(self.sizes[0]).shared_bytes
+        text = f"{used.registers} registers, {spills}, {shared:,} bytes shared ({self.compiled.arch})"
         if self.task.tells_occupancy and (fit := self.occupancy(self.configuration(self.sizes[0]))):
             text += f"; {fit}"
         return text

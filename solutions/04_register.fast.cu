@@ -32,12 +32,11 @@
 #ifndef TN
 #define TN 8  // columns of C in a thread's tile
 #endif
-// The clear solution's tiles, fragments and order of multiplications; what is new is told where it stands:
-// - A and B come by cp.async, which needs no registers, three steps deep.
-// - A large product has one block a multiprocessor. It does tile after tile, and the last tiles, too few for all,
-//   are shared out by steps: no multiprocessor is idle at the end.
-// - A thread of a large tile has 16 x 8 sums: 24 numbers from shared memory for 128 multiplications, not 16 for 64.
-// A product with too few large tiles has a block for each tile of BM x BN, as the launch says.
+
+// ---- the hole begins: about 130 lines; helper functions may stand above the kernel --------
+// The clear solution's tiles and fragments, and what it takes from there to the card's limit. Three things are new:
+// copies that need no registers (copy_async), a larger tile for large products (LARGE_...), and one block a
+// multiprocessor that does tile after tile, where the last tiles, too few for all, are shared out (work).
 constexpr int LARGE_BM = 128, LARGE_BN = 256, LARGE_TM = 16, LARGE_TN = 8;
 constexpr int THREADS = (BN / TN) * (BM / TM);
 constexpr int STAGES = 3;  // steps in shared memory: one is multiplied, two are on their way
@@ -46,13 +45,14 @@ constexpr int STAGES = 3;  // steps in shared memory: one is multiplied, two are
 #define WORKERS 132  // blocks that work on a large product: the multiprocessors of an H100 or H200
 #endif
 #ifndef MIN_STEPS
-#define MIN_STEPS 8  // a share of a tile is at least so many steps
+#define MIN_STEPS 8  // the tiles that do not go round are cut into shares of at least so many steps
 #endif
-constexpr int BAND = 16;  // rows of large tiles; the tiles that run at a time are a square, more or less
-static_assert((LARGE_BM / LARGE_TM) * (LARGE_BN / LARGE_TN) == THREADS, "a block must fit both kinds of tile");
-static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "each thread copies equally much of A");
-static_assert(THREADS % BN == 0 && BK % (4 * THREADS / BN) == 0, "each thread copies equally much of B");
-static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps of 8 x 4 threads");
+constexpr int BAND = 16;  // rows of large tiles: those that are in work together make about a square of C
+static_assert((LARGE_BM / LARGE_TM) * (LARGE_BN / LARGE_TN) == THREADS, "both kinds of tile must fit a block");
+static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "every thread copies equally much of A");
+static_assert(THREADS % BN == 0 && BK % (4 * THREADS / BN) == 0, "every thread copies equally much of B");
+static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0, "BM and BN must hold whole warps of 8 x 4 threads");
+static_assert(TM % 4 == 0 && TN % 4 == 0, "TM and TN must be multiples of 4: fragments are read as float4");
 
 struct Product {
     int M, N, K;
@@ -62,38 +62,41 @@ struct Product {
     float *C;
 };
 
-// A tile, at this row and column of C, or a share of it: the steps from `first` to before `last`.
+// The tile at this row and column of C, or a share of it: the steps from `first` to `last` - 1.
 struct Share {
     int row, col, first, last;
-    int *in_C;  // the sums of the steps from *in_C on are in C; 0 while there are none
+    int *in_C;  // the sums of the steps from *in_C on are in C; 0: none are
 };
 
-__device__ int in_C[WORKERS];  // of each shared tile. Launches that overlap would need one each
+// One for each tile that is shared out. 0 between launches, which must not overlap.
+__device__ int in_C[WORKERS];
 
 // A copy that goes its own way: BYTES from global memory to the address `to` in shared memory; zeros, which add
 // nothing to any sum, if they are not there.
 template <int BYTES>
 __device__ void copy_async(unsigned to, const float *from, bool there = true)
 {
+    int bytes = there ? BYTES : 0;
     if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
+// The copies since the last call are those of one step.
 __device__ void end_of_step()
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits for this thread's copies of all steps but the latest STAGES - 2.
+// Waits until this thread's copies are there, but for the latest STAGES - 2 steps.
 __device__ void wait_for_step()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
 }
 
-// Four neighbours of a row of C of which `left` exist. ALIGNED: all four or none, at a multiple of 16 bytes.
-// Not through L1: another multiprocessor may have written them.
+// Four neighbours of a row of C of which `left` more numbers exist. ALIGNED as in the clear solution. Past the L1
+// cache: another multiprocessor may have written them.
 template <bool ALIGNED>
 __device__ float4 load4(const float *from, int left)
 {
@@ -122,33 +125,32 @@ __device__ void store4(float *to, float4 x, int left)
     }
 }
 
-// One share, in tiles of R x S and TR x TS a thread. ALIGNED: N is a multiple of 4.
+// One share of a tile of R x S, TR x TS a thread.
 template <int R, int S, int TR, int TS, bool ALIGNED>
 __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
 {
-    // A stage of shared memory: A's tile, transposed, in rows of R + 4, and B's.
+    // A stage: the tile of A, transposed, in rows of R + 4 words, then the tile of B. Of A a thread copies one
+    // number at a time, which transposes it: BK lanes take neighbours of a row. Of B it copies 4 if rows are aligned.
     constexpr int A_ROW = R + 4, STAGE = BK * (A_ROW + S);
-    // Of A a thread copies number by number, which transposes it: BK neighbours of a row for BK neighbouring
-    // lanes, and the same of every A_STEP-th row. Of B it copies 4 numbers at a time if rows are aligned.
     constexpr int A_STEP = THREADS / BK, A_COPIES = R / A_STEP;
     constexpr int WIDTH = ALIGNED ? 4 : 1, ACROSS = S / WIDTH;
     constexpr int B_STEP = THREADS / ACROSS, B_COPIES = BK / B_STEP;
     int t = threadIdx.x, lane = t % 32, warp = t / 32, steps = (p.K + BK - 1) / BK;
 
-    // As in the clear solution: the lane's bits 0 and 2 are its column, 1, 3 and 4 its row, and a thread has rows
-    // row + i / 4 * 32 + i % 4 and columns col + j / 4 * 16 + j % 4.
+    // As in the clear solution: rows row + i / 4 * 32 + i % 4, columns col + j / 4 * 16 + j % 4 of the tile.
     int lane_row = (lane >> 1 & 1) | (lane >> 2 & 6);
     int lane_col = (lane & 1) | (lane >> 1 & 2);
     int row = warp / (S / TS / 4) * (8 * TR) + 4 * lane_row;
     int col = warp % (S / TS / 4) * (4 * TS) + 4 * lane_col;
 
-    // If K is no multiple of BK the first step is the short one, so that only what comes before the loop asks
-    // which k exist. Outside C a thread copies the last row or column once more: nobody stores those sums.
-    int k0 = p.K - (steps - share.first) * BK;  // where this share begins; below 0 if it begins with a short step
+    // No copy in the loop asks what exists. If K is no multiple of BK, the first step is the short one: it begins
+    // before column 0 of A, and is copied before the loop. Rows and columns past the end are the last one once
+    // more: nobody stores their sums.
+    int k0 = p.K - (steps - share.first) * BK;  // where the share begins
     int a_k = t % BK, a_row = t / BK, b_k = t / ACROSS, b_col = t % ACROSS * WIDTH;
     const float *a_from = p.A + k0 + a_k;
     const float *b_from = p.B + (ptrdiff_t)(k0 + b_k) * p.N + min(share.col + b_col, p.N - WIDTH);
-    unsigned a_offset[A_COPIES];  // 32 bits: to matrices of 2^32 elements
+    unsigned a_offset[A_COPIES];  // 32 bits: they reach to matrices of 2^32 elements
     for (int n = 0; n < A_COPIES; ++n)
         a_offset[n] = (unsigned)min(share.row + a_row + n * A_STEP, p.M - 1) * p.K;
     unsigned a_to = (unsigned)__cvta_generic_to_shared(shared + a_k * A_ROW + a_row);
@@ -174,13 +176,13 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
     }
 
     float sum[TR][TS] = {};
-    float4 a[2][TR / 4], b[2][TS / 4];  // fragments: of this k and the next
+    float4 a[2][TR / 4], b[2][TS / 4];  // the fragments of this k and of the next
     const float *As = shared + row, *Bs = shared + BK * A_ROW + col;
-    auto read_fragments = [&](int k, int f) {
+    auto read_fragments = [&](int k, int which) {
         for (int i = 0; i < TR / 4; ++i)
-            a[f][i] = *(const float4 *)(As + k * A_ROW + i * 32);
+            a[which][i] = *(const float4 *)(As + k * A_ROW + i * 32);
         for (int j = 0; j < TS / 4; ++j)
-            b[f][j] = *(const float4 *)(Bs + k * S + j * 16);
+            b[which][j] = *(const float4 *)(Bs + k * S + j * 16);
     };
     wait_for_step();
     __syncthreads();
@@ -195,34 +197,41 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
                 copy_async<4 * WIDTH>(b_to + 4 * n * B_STEP * S, b_from + (size_t)(n * B_STEP) * p.N);
             a_from += BK;
             b_from += (ptrdiff_t)BK * p.N;
+            a_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
+            b_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
         }
         end_of_step();
 
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             if (k == BK - 1) {
-                // The next fragments are of the next step: here, once a step, everybody's copies of it are there,
-                // and nobody reads the stage any more that the next copies go to.
+                // The next fragments are of the next step. So here is the one barrier a step: everybody's copies
+                // are there, and nobody reads any more what the next ones will overwrite.
                 wait_for_step();
                 __syncthreads();
-                a_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
-                b_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
                 As += stage == STAGES - 1 ? (1 - STAGES) * STAGE : STAGE;
                 Bs += stage == STAGES - 1 ? (1 - STAGES) * STAGE : STAGE;
                 stage = stage == STAGES - 1 ? 0 : stage + 1;
             }
             read_fragments((k + 1) % BK, (k + 1) % 2);
             int f = k % 2;
-            for (int i = 0; i < TR; ++i)
-                for (int n = 0; n < TS; ++n) {
-                    int j = i % 2 ? TS - 1 - n : n;  // there and back
-                    sum[i][j] += (&a[f][i / 4].x)[i % 4] * (&b[f][j / 4].x)[j % 4];
-                }
+            // Groups of W columns, down the rows and up again. A register that is used again is held, one of each
+            // bank: with W = 2 both b stay and each a serves twice. That leaves 1.5 registers to read for an FMA,
+            // and two can be read. How the assembler then places the reads of shared memory is luck: of all the
+            // orders measured, these were the fastest.
+            constexpr int W = ALIGNED ? 2 : TS;
+            #pragma unroll
+            for (int m = 0; m < TR * TS; ++m) {
+                int group = m / (TR * W), n = m / W % TR, c = m % W;
+                int i = group % 2 ? TR - 1 - n : n;
+                int j = group * W + (W == TS && i % 2 ? W - 1 - c : c);
+                sum[i][j] += (&a[f][i / 4].x)[i % 4] * (&b[f][j / 4].x)[j % 4];
+            }
         }
     }
     __syncthreads();  // the stages are free for the next share
 
-    bool add = share.last < steps;  // to what the blocks with the later steps have put, or will put, into C
+    bool add = share.last < steps;  // to what the block with the later steps has put into C, or will put there
     if (add) {
         if (t == 0) {
             while (*(volatile int *)share.in_C != share.last) {
@@ -234,14 +243,16 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
     float keep = add ? 1.0f : p.beta;
     #pragma unroll
     for (int i = 0; i < TR; i += 4) {
+        // Four rows are loaded before any is stored: so the loads wait together, not one after the other.
         float4 old[4][TS / 4] = {};
         int r = share.row + row + i * 8, c = share.col + col;
         if (keep != 0.0f) {  // 0 times the NaN of a C that nobody set would be NaN
             #pragma unroll
-            for (int n = 0; n < TS; ++n)
-                old[n / (TS / 4)][n % (TS / 4)] =
-                    load4<ALIGNED>(p.C + (size_t)(r + n / (TS / 4)) * p.N + c + n % (TS / 4) * 16,
-                                   r + n / (TS / 4) < p.M ? p.N - c - n % (TS / 4) * 16 : 0);
+            for (int n = 0; n < TS; ++n) {
+                int h = n / (TS / 4), j = n % (TS / 4);
+                const float *from = p.C + (size_t)(r + h) * p.N + c + j * 16;
+                old[h][j] = load4<ALIGNED>(from, r + h < p.M ? p.N - c - j * 16 : 0);
+            }
         }
         #pragma unroll
         for (int n = 0; n < TS; ++n) {
@@ -259,7 +270,7 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
         __syncthreads();
         if (t == 0) {
             __threadfence();
-            atomicExch(share.in_C, share.first);  // 0 after the last share: ready for the next launch
+            atomicExch(share.in_C, share.first);  // 0 after the last one: ready for the next launch
         }
     }
 }
@@ -270,32 +281,34 @@ __device__ __forceinline__ void work(Product p, float *shared)
 {
     int down = (p.M + LARGE_BM - 1) / LARGE_BM, across = (p.N + LARGE_BN - 1) / LARGE_BN, tiles = down * across;
     int steps = (p.K + BK - 1) / BK;
-    if (2 * tiles < WORKERS) {
+    if (2 * tiles < WORKERS) {  // large tiles would leave half of the card idle: a block for each small one
         Share mine = {(int)blockIdx.y * BM, (int)blockIdx.x * BN, 0, steps, nullptr};
         multiply<BM, BN, TM, TN, ALIGNED>(p, mine, shared);
         return;
     }
-    // Blocks begin in the order of their numbers. The last number that works is number 0 here: so it waits only for
-    // blocks that began before it.
+    // Blocks begin in the order of their numbers, and number 0 here is the last of those that work: so a block
+    // waits only for blocks that began before it. The rest of the grid ends at once.
     int workers = min(WORKERS, (int)(gridDim.x * gridDim.y));
     int me = workers - 1 - (int)(blockIdx.y * gridDim.x + blockIdx.x);
     if (me < 0)
         return;
-    int whole = tiles / workers * workers;  // so many tiles are done whole, the rest in equal shares
+    // As many tiles as go round are done whole. The steps of the rest are put in a row and cut into equal shares. A
+    // share may end one tile and begin the next, in this order: so what is waited for was done long before.
+    int whole = tiles / workers * workers;
     long long rest = (long long)(tiles - whole) * steps;
     int sharers = (int)min((long long)workers, max(rest / MIN_STEPS, (long long)(tiles - whole)));
     long long at = rest * min(me, sharers) / sharers, end = rest * min(me + 1, sharers) / sharers;
     for (int tile = me; tile < whole || at < end; tile += workers) {
         Share mine = {0, 0, 0, steps, in_C};
-        int which = tile;
+        int number = tile;
         if (tile >= whole) {
-            which = whole + (int)(at / steps);
+            number = whole + (int)(at / steps);
             mine.first = (int)(at % steps);
             mine.last = (int)min((long long)steps, mine.first + end - at);
-            mine.in_C = in_C + which - whole;
+            mine.in_C = in_C + number - whole;
             at += mine.last - mine.first;
         }
-        int band = which / (BAND * across) * BAND, high = min(BAND, down - band), place = which % (BAND * across);
+        int band = number / (BAND * across) * BAND, high = min(BAND, down - band), place = number % (BAND * across);
         mine.row = (band + place % high) * LARGE_BM;
         mine.col = place / high * LARGE_BN;
         multiply<LARGE_BM, LARGE_BN, LARGE_TM, LARGE_TN, ALIGNED>(p, mine, shared);

@@ -34,7 +34,7 @@ OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PR
 # Makes NVRTC take a constexpr function without __device__. It would also hide a forgotten __device__
 # elsewhere: so it is only for a file that has nothing else wrong.
 DEVICE = "--device-as-default-execution-space"
-FORMAT = 2  # of a cache entry; count it up when this file makes something else of the same source
+FORMAT = 3  # of a cache entry; count it up when this file makes something else of the same source
 LONGEST_SOURCE = 1_000_000  # characters
 
 # Exported names: "dojo_kernel", and "dojo_constant_" before each constant.
@@ -224,6 +224,8 @@ class _Job:
             resources = _resources(answer.log, ptx)
             if resources.keys() >= set(kernels.values()):
                 break
+        if self.signature and kernels[self.signature[0]] not in resources:
+            raise CompileError(f"NVRTC {nvrtc.version()} did not report what {self.path} needs of registers")
         return Compiled(ptx, answer.output, self.arch, resources, numbers, kernels)
 
     def compile(self, arch: str, text: str, defines: Mapping[str, int] | None = None) -> nvrtc.Answer:

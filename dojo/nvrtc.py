@@ -68,6 +68,9 @@ def start() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # Where there is a driver, NVRTC takes a cubin that it made before from the driver's cache, and then
+        # ptxas reports no registers.
+        env={**os.environ, "CUDA_CACHE_DISABLE": "1"},
     )
     _children.append(_own.child)
 

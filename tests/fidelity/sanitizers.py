@@ -10,8 +10,10 @@ has a row that says so.
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -90,13 +92,18 @@ def measure(folder: Path, out: Path) -> None:
         command = ["compute-sanitizer", "--tool", tool, "--show-backtrace", "no", "--print-limit", "500"]
         command += [*flags[tool], sys.executable, card, str(path)]
         start = time.perf_counter()
+        ran = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            start_new_session=True,
+        )
         try:
-            ran = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False
-            )
-            text = ran.stdout + ran.stderr
-        except subprocess.TimeoutExpired as late:
-            text = f"{LATE}\n{(late.stdout or b'').decode(errors='replace')}"
+            text, _ = ran.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(ran.pid, signal.SIGKILL)  # the launch too: it would keep the card busy for ever
+            text = f"{LATE}\n{ran.communicate()[0]}"
         return f"#### {head}, {time.perf_counter() - start:.1f} s\n{text}"
 
     logs = out / "sanitizers.txt.gz"

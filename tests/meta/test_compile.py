@@ -5,6 +5,8 @@ import random
 import signal
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -490,6 +492,20 @@ def test_crash_is_reported_and_a_new_child_begun():
     assert refused(BOMB) == f"{PATH}: the compiler crashed on this file (SIGSEGV)"
     crash.join()
     assert compile_cuda(SCALE, PATH)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_the_child_leaves_the_drivers_cache_alone():
+    compile_cuda(SCALE, PATH)
+    settings = Path(f"/proc/{nvrtc._own.child.pid}/environ").read_bytes().split(b"\0")
+    assert b"CUDA_CACHE_DISABLE=1" in settings
+
+
+def test_a_compiler_that_reports_no_registers_is_named(monkeypatch):
+    tell = nvrtc.compile_program
+    monkeypatch.setattr(nvrtc, "compile_program", lambda *a, **k: replace(tell(*a, **k), log=""))
+    with pytest.raises(CompileError, match=r"NVRTC \d+\.\d+ did not report what katas/00_scale\.cu needs"):
+        compile_cuda(SCALE, PATH, signature=SIGNATURE)
 
 
 def test_child_that_ended_while_idle_is_no_fault_of_the_file():

@@ -408,7 +408,7 @@ def test_the_table_of_pytest_benchmark_shows_device_times(tmp_path):
 
 SCALE = """
     __device__ int launches;
-    __device__ float cache[1 << 20], sample[1 << 20];
+    __device__ float cache[2 << 20], sample[2 << 20];
 
     extern "C" __global__ void scale(float *x, float *y, int n) {
         extern __shared__ float scratch[];
@@ -549,8 +549,8 @@ CHEATS = {
     "writes half of the output the second time": f"if (launches && i > n / 2) return; {WORK} {COUNT}",
     "keeps a result": f"if (launches > 3) y[i] = cache[i]; else {{ {WORK} cache[i] = y[i]; }} {COUNT}",
     "keeps a result for each sign of the first input": f"""
-        float sign = x[0] > 0.0f ? 1.0f : -1.0f;
-        if (sample[i] == sign) y[i] = cache[i]; else {{ {WORK} cache[i] = y[i]; sample[i] = sign; }}""",
+        int at = x[0] > 0.0f ? i + n : i;
+        if (sample[at]) y[i] = cache[at]; else {{ {WORK} cache[at] = y[i]; sample[at] = 1.0f; }}""",
 }
 
 

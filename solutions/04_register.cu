@@ -137,7 +137,9 @@ __device__ void multiply(int M, int N, int K, float alpha, const float *A, const
                 a[i] = *(const float4 *)&As[now][k][row + i * 32];
             for (int j = 0; j < TN / 4; ++j)
                 b[j] = *(const float4 *)&Bs[now][k][col + j * 16];
+            #pragma unroll
             for (int i = 0; i < TM; ++i)
+                #pragma unroll
                 for (int n = 0; n < TN; ++n) {
                     // There and back: neighbouring multiplications share a register, and fewer of them
                     // ask one register bank for two operands.
@@ -154,6 +156,7 @@ __device__ void multiply(int M, int N, int K, float alpha, const float *A, const
         now ^= 1;
     }
 
+    #pragma unroll
     for (int i = 0; i < TM; ++i) {
         int r = tile_row + row + i / 4 * 32 + i % 4;
         for (int j = 0; j < TN; j += 4) {

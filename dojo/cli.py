@@ -39,7 +39,6 @@ from dojo.task import Task
 SILENT = ["-p", "no:terminal", "-p", "no:benchmark"]  # the card is the only output
 ALWAYS = ["-p", "no:cacheprovider", "--capture=no"]
 TIMES = ["-qq", "--no-header", "--tb=no", "-rN"]  # pytest-benchmark's table, pytest's own words left out
-STOPPED = 130  # as a shell reports Ctrl-C
 
 
 Options = argparse.Namespace  # kata, where (from=), on: each "" unless given

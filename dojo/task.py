@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Size = Mapping[str, Any]  # {"Width": 64}: what the scalar parameters are, by name
-Index3 = tuple[int, int, int]  # (x, y, z), as CUDA writes it
 
 
 @dataclass(frozen=True)

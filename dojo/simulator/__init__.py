@@ -179,7 +179,9 @@ def _program(ptx: str, kernel: str, uninitialised: frozenset[int]) -> Program:
             raise Unsupported(f"the {variable.size:,} bytes of {plain_name(variable.name)}")
     unknown = frozenset(p.name for n, p in enumerate(parsed.parameters) if n in uninitialised)
     try:
-        return build(parsed, unknown)
+        program = build(parsed, unknown)
+        _ = program.written_through  # kept, and read here where what is not PTX is caught
+        return program
     except MALFORMED as error:
         raise InvalidPTX(f"the flow of {kernel} is not PTX: {error!r}") from error
 

@@ -27,6 +27,13 @@ def test_what_is_not_ptx_is_refused(text):
         simulator.run(text, "k", (1,), (1,), [])
 
 
+def test_a_store_whose_address_is_no_address_is_refused():
+    body = ".reg .f32 %f<2>; mov.f32 %f1, 0f00000000; st.shared.f32 0 [%f1], %f1; ret;"
+    text = f".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n"
+    with pytest.raises(simulator.InvalidPTX):
+        simulator.run(text, "k", (1,), (1,), [])
+
+
 SOURCE = 'extern "C" __global__ void k(float *x) { extern __shared__ float s[]; s[0] = 1; x[0] = s[0]; }'
 
 

@@ -36,7 +36,7 @@ def traffic_size(kata: Kata) -> Size:
 def counted(grade: Grade, size: Size) -> dict[str, float | None]:
     """The figures of one simulated launch by name; None where there is none. Raises Failure."""
     report = grade.report(size)
-    used, launch = grade.resources, grade.configuration(size)
+    launch = grade.configuration(size)
     fit = grade.occupancy(launch)
     figures: dict[str, float | None] = {
         "global load requests": total(report, "global", "load", "requests"),
@@ -48,8 +48,8 @@ def counted(grade: Grade, size: Size) -> dict[str, float | None]:
         "FMAs of threads": report.fma,
         "instructions of threads": report.instructions,
         "FLOP/B requested": intensity(report) if report.fma else None,
-        "registers a thread": used.registers,
-        "shared bytes a block": used.shared + launch.shared_bytes,
+        "registers a thread": grade.resources.registers,
+        "shared bytes a block": grade.shared(launch),
         "blocks an SM": fit.blocks if fit else None,
         "occupancy, %": 100 * fit.share if fit else None,
     }

@@ -77,7 +77,7 @@ class Grade:
                     raise self.cannot_launch(why, list(self.task.optional))
                 raise self.cannot_launch(why)
         spills = f"{spilled(used):,} bytes of spills" if spilled(used) else "no spills"
-        shared = used.shared + self.configuration(self.sizes[0]).shared_bytes
+        shared = self.shared(self.configuration(self.sizes[0]))
         text = f"{used.registers} registers, {spills}, {shared:,} bytes shared ({self.compiled.arch})"
         if self.task.tells_occupancy and (fit := self.occupancy(self.configuration(self.sizes[0]))):
             text += f"; {fit}"
@@ -268,10 +268,12 @@ class Grade:
 
     def occupancy(self, launch: Configuration) -> Occupancy | None:
         """Of this launch on the card that the kernel is compiled for."""
-        used = self.resources
-        return occupancy(
-            self.compiled.arch, launch.threads, used.registers, used.shared + launch.shared_bytes
-        )
+        registers = self.resources.registers
+        return occupancy(self.compiled.arch, launch.threads, registers, self.shared(launch))
+
+    def shared(self, launch: Configuration) -> int:
+        """Bytes of shared memory that a block of this launch has, static and dynamic."""
+        return self.resources.shared + launch.shared_bytes
 
     @property
     def resources(self) -> Resources:

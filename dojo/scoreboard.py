@@ -18,7 +18,7 @@ from dojo.compile import Compiled, CompileError
 from dojo.entrants import Entrant, solutions
 from dojo.katas import Kata
 from dojo.pair import module_of
-from dojo.speed import PROBE, Bandwidth, Contest, wrong
+from dojo.speed import PROBE, Bandwidth, Contest, number, wrong
 from dojo.task import Size, Task, specify, spell
 from dojo.timing import Check, Timings
 
@@ -53,10 +53,6 @@ class Row:
         share = f"{100 * self.ratio:.1f} %" if self.ratio else "-"
         link = f"[{self.solution.name.removesuffix('.cu')}](solutions/{self.solution.name})"
         return f"| {link} | {self.size} | {number(self.rate)} {self.unit} | {self.beside} | {share} |"
-
-
-def number(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}"
 
 
 def measure(found: gpu.Card) -> Iterator[tuple[Row, Timings]]:

@@ -12,14 +12,12 @@ import numpy as np
 
 from dojo import compare, gpu
 from dojo.compile import Compiled, read_source
-from dojo.katas import ROOT
 from dojo.launch import compile_for
 from dojo.simulator import Report
 from dojo.task import Problem, Size, Task, draw, rounding, specify
 from dojo.timing import Check, Timings
 
 SOLUTION, CUBLAS, PROBE = "the solution", "cuBLAS", "the read probe"
-PROBE_FILE = ROOT / "dojo/read_probe.cu"
 PERIOD = 4_194_301  # a prime: no row of a long stream is another one
 BIGGEST = 1 << 30  # bytes of a long stream, ten times the largest L2; less where memory is small
 
@@ -135,7 +133,6 @@ class Bandwidth:
 
     widths: Sequence[int]
     bar: float
-    rivals: Mapping[str, Rival]  # the probe: its parameters are its own
     unit: ClassVar[str] = "GB/s"
 
     def rate(self, size: Size, seconds: float) -> float:
@@ -160,8 +157,7 @@ class Bandwidth:
 
     def limit(self, data: Data, card: gpu.Card) -> dict[str, gpu.Launch | gpu.CuBLAS]:
         """What everybody is timed beside."""
-        ((name, _),) = self.rivals.items()
-        return {name: gpu.read_probe(data.args["X"], card.arch)}
+        return {PROBE: gpu.read_probe(data.args["X"], card.arch)}
 
     def data(self, task: Task, size: Size, seed: int) -> Data:
         rows, cols = size["rows"], size["cols"]
@@ -184,19 +180,18 @@ class Bandwidth:
 
         "4,365 GB/s at 32 columns (96 % of the read probe), 4,616 at 256 (101 %); bar 70 %"
         """
-        ((name, _),) = self.rivals.items()
         figures: list[str] = []
         shares: list[float] = []
         for size, timings in timed:
-            if name in timings.missing:
-                return None, f"not graded: {timings.missing[name]}"
-            shares.append(timings.ratio(name))
+            if PROBE in timings.missing:
+                return None, f"not graded: {timings.missing[PROBE]}"
+            shares.append(timings.ratio(PROBE))
             rate = self.rate(size, timings.seconds(timings.candidate))
-            unit, columns, of = ("", "", "") if figures else (" GB/s", " columns", f" of {name}")
+            unit, columns, of = ("", "", "") if figures else (" GB/s", " columns", f" of {PROBE}")
             figures.append(f"{rate:,.0f}{unit} at {size['cols']:,}{columns} ({100 * shares[-1]:.0f} %{of})")
         text = f"{', '.join(figures)}; bar {100 * self.bar:.0f} %"
-        if noisy := [timings for _, timings in timed if timings.too_noisy(name)]:
-            return None, f"{too_noisy(noisy[0], name)}; {text}"
+        if noisy := [timings for _, timings in timed if timings.too_noisy(PROBE)]:
+            return None, f"{too_noisy(noisy[0], PROBE)}; {text}"
         return (True, text) if min(shares) >= self.bar else (False, f"reaches {text} at every width")
 
 
@@ -226,6 +221,11 @@ def wrong(contest: Contest | Bandwidth, task: Task, compiled: Compiled, size: Si
         if what := compare.sentence(task, wanted, check.outputs[output], configuration):
             return what
     return ""
+
+
+def number(rate: float) -> str:
+    """8.2 TFLOP/s, 4,556 GB/s: without the unit."""
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}"
 
 
 def too_noisy(timings: Timings, name: str) -> str:

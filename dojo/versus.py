@@ -19,7 +19,7 @@ from dojo.occupancy import occupancy
 from dojo.outcome import Failure
 from dojo.pair import module_of
 from dojo.roofline import Roofs
-from dojo.speed import PROBE, Bandwidth, Contest, wrong
+from dojo.speed import PROBE, Bandwidth, Contest, number, wrong
 from dojo.task import Size, spell
 from dojo.timing import Timings, paired_ratio
 
@@ -182,8 +182,7 @@ def table(contest: Contest | Bandwidth, runs: Sequence[Run], roofs: Roofs) -> li
             else:
                 roof = paired_ratio(times[name], times[PROBE]) if PROBE in times else math.nan
             share = "" if math.isnan(roof) else f"{100 * roof:.0f} %"
-            figures = f"{rate:>9,.1f}" if rate < 1000 else f"{rate:>9,.0f}"
-            lines.append(f"{name:<{NAME}}{figures}{you:>10}{share:>7}{run.takes.get(name, '')}")
+            lines.append(f"{name:<{NAME}}{number(rate):>9}{you:>10}{share:>7}{run.takes.get(name, '')}")
     return lines
 
 

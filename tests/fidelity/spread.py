@@ -33,7 +33,7 @@ from dojo import gpu, katas  # noqa: E402
 from dojo.compile import read_source  # noqa: E402
 from dojo.katas import Kata  # noqa: E402
 from dojo.launch import compile_for  # noqa: E402
-from dojo.speed import Contest  # noqa: E402
+from dojo.speed import PROBE, Contest  # noqa: E402
 from dojo.task import Size, spell  # noqa: E402
 from dojo.timing import Timings, paired_ratio  # noqa: E402
 
@@ -122,7 +122,7 @@ def points(kata: Kata, card: gpu.Card) -> Iterator[Point]:
         if isinstance(contest, Contest):
             rival, bar = next(iter(contest.bars.items()))
         else:
-            (rival,), bar = contest.rivals, contest.bar
+            rival, bar = PROBE, contest.bar
         yield Point(kata, size, candidate, dict(baselines), settings, rival, bar)
 
 

@@ -64,9 +64,7 @@ TASK = Task(
     mistakes=mistakes,
 )
 
-CONTEST = speed.Bandwidth(
-    widths=WIDTHS, bar=0.7, rivals={speed.PROBE: speed.Rival(speed.PROBE_FILE, "read_probe")}
-)
+CONTEST = speed.Bandwidth(widths=WIDTHS, bar=0.7)
 
 
 def most_sectors(rows, cols, **_):

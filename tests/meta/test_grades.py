@@ -11,6 +11,7 @@ import re
 import pytest
 from grading import GOLDEN, MODULES, check_golden, first_failure, fresh, points, steady_card
 
+from dojo import gpu, speed
 from dojo.katas import ROOT, all_katas
 
 KINDS = "compile launch result bounds uninitialised race barrier traffic speed timeout unsupported".split()
@@ -70,7 +71,10 @@ def test_a_wrong_kernel_is_refused_for_its_reason(file):
 
 @pytest.mark.parametrize("kata", all_katas(), ids=lambda kata: kata.stem)
 def test_the_baselines_of_the_speed_point_exist(kata):
-    for rival in MODULES[kata.stem].CONTEST.rivals.values():
+    contest = MODULES[kata.stem].CONTEST
+    probe = {speed.PROBE: speed.Rival(gpu.PROBE, "read_probe")}
+    rivals = contest.rivals if isinstance(contest, speed.Contest) else probe
+    for rival in rivals.values():
         assert rival.file.exists()
         assert rival.kernel in rival.file.read_text()
 

@@ -10,8 +10,8 @@
 //                    `make kata=register tune` vary them); a card must be able to launch what they ask for
 //          safe:     no access out of bounds or off its alignment, no read of what nobody wrote, no race, and every
 //                    thread of a block reaches every barrier
-//          result:   right at ragged M, N, K, below one tile, with rows that are not 16-byte aligned, for
-//                    (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5)
+//          result:   right at ragged M, N, K, below one tile, with many steps, with rows that are not 16-byte aligned,
+//                    for (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5), (2, 1), (1, 0.5)
 //          traffic:  more than 0.75 warp FMAs for each wavefront of shared loads (kata 02 has 0.5), no more sectors
 //                    from global memory than 1.25 times what BM and BN promise, no bank conflicts, no spills
 //          speed:    on a GPU, beside cuBLAS
@@ -33,7 +33,7 @@
 #define TN 8  // columns of C in a thread's tile
 #endif
 
-// ---- the hole begins: about 130 lines; helper functions may stand above the kernel --------
+// ---- the hole begins: about 300 lines; helper functions may stand above the kernel --------
 // The clear solution's tiles and fragments, and what it takes from there to the card's limit. Three things are new:
 // copies that need no registers (copy_async), a larger tile for large products (LARGE_...), and one block a
 // multiprocessor that does tile after tile, where the last tiles, too few for all, are shared out (work).
@@ -175,35 +175,51 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
         b_to += 4 * STAGE;
     }
 
-    float sum[TR][TS] = {};
+    constexpr int COPIES = A_COPIES + B_COPIES;
+    auto copy = [&](int c) {  // one of a step's copies, from where the pointers are
+        if (c < A_COPIES) {
+            copy_async<4>(a_to + 4 * c * A_STEP, a_from + a_offset[c]);
+        } else {
+            c -= A_COPIES;
+            copy_async<4 * WIDTH>(b_to + 4 * c * B_STEP * S, b_from + (size_t)(c * B_STEP) * p.N);
+        }
+    };
+    constexpr int FRAGMENTS = TR / 4 + TS / 4, APART = TR * TS / FRAGMENTS;
     float4 a[2][TR / 4], b[2][TS / 4];  // the fragments of this k and of the next
     const float *As = shared + row, *Bs = shared + BK * A_ROW + col;
-    auto read_fragments = [&](int k, int which) {
-        for (int i = 0; i < TR / 4; ++i)
-            a[which][i] = *(const float4 *)(As + k * A_ROW + i * 32);
-        for (int j = 0; j < TS / 4; ++j)
-            b[which][j] = *(const float4 *)(Bs + k * S + j * 16);
+    auto read_fragment = [&](int n, int k) {
+        if (n < TR / 4)
+            a[k % 2][n] = *(const float4 *)(As + k * A_ROW + n * 32);
+        else
+            b[k % 2][n - TR / 4] = *(const float4 *)(Bs + k * S + (n - TR / 4) * 16);
     };
     wait_for_step();
     __syncthreads();
-    read_fragments(0, 0);
+    #pragma unroll
+    for (int n = 0; n < FRAGMENTS; ++n)
+        read_fragment(n, 0);
 
+    float sum[TR][TS] = {};
     int stage = 0;  // the one that is multiplied; the one before it is filled
     for (int s = share.first; s < share.last; ++s) {
-        if (s + STAGES - 1 < share.last) {
-            for (int n = 0; n < A_COPIES; ++n)
-                copy_async<4>(a_to + 4 * n * A_STEP, a_from + a_offset[n]);
-            for (int n = 0; n < B_COPIES; ++n)
-                copy_async<4 * WIDTH>(b_to + 4 * n * B_STEP * S, b_from + (size_t)(n * B_STEP) * p.N);
-            a_from += BK;
-            b_from += (ptrdiff_t)BK * p.N;
-            a_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
-            b_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
-        }
-        end_of_step();
-
+        bool more = s + STAGES - 1 < share.last;
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
+            // The copies are spread over k, the reads of the next fragments over the multiplications: at one place
+            // each would wait for the one before.
+            #pragma unroll
+            for (int c = 0; c < COPIES; ++c)
+                if (more && k == c * (BK - 2) / COPIES)
+                    copy(c);
+            if (k == BK - 3) {
+                if (more) {
+                    a_from += BK;
+                    b_from += (ptrdiff_t)BK * p.N;
+                    a_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
+                    b_to += 4 * (stage == 0 ? (1 - STAGES) * STAGE : STAGE);
+                }
+                end_of_step();
+            }
             if (k == BK - 1) {
                 // The next fragments are of the next step. So here is the one barrier a step: everybody's copies
                 // are there, and nobody reads any more what the next ones will overwrite.
@@ -213,19 +229,14 @@ __device__ __forceinline__ void multiply(Product p, Share share, float *shared)
                 Bs += stage == STAGES - 1 ? (1 - STAGES) * STAGE : STAGE;
                 stage = stage == STAGES - 1 ? 0 : stage + 1;
             }
-            read_fragments((k + 1) % BK, (k + 1) % 2);
-            int f = k % 2;
-            // Groups of W columns, down the rows and up again. A register that is used again is held, one of each
-            // bank: with W = 2 both b stay and each a serves twice. That leaves 1.5 registers to read for an FMA,
-            // and two can be read. How the assembler then places the reads of shared memory is luck: of all the
-            // orders measured, these were the fastest.
-            constexpr int W = ALIGNED ? 2 : TS;
+            // Row by row, there and back: each FMA has an operand of the last one, whose register is held. How the
+            // assembler then places the reads is luck: of all the forms measured, this was among the fastest.
             #pragma unroll
             for (int m = 0; m < TR * TS; ++m) {
-                int group = m / (TR * W), n = m / W % TR, c = m % W;
-                int i = group % 2 ? TR - 1 - n : n;
-                int j = group * W + (W == TS && i % 2 ? W - 1 - c : c);
-                sum[i][j] += (&a[f][i / 4].x)[i % 4] * (&b[f][j / 4].x)[j % 4];
+                if (m % APART == 0 && m / APART < FRAGMENTS)
+                    read_fragment(m / APART, (k + 1) % BK);
+                int i = m / TS, j = i % 2 ? TS - 1 - m % TS : m % TS;
+                sum[i][j] += (&a[k % 2][i / 4].x)[i % 4] * (&b[k % 2][j / 4].x)[j % 4];
             }
         }
     }

@@ -40,17 +40,19 @@ __host__ __device__ constexpr int rows_per_block(int cols)
     return THREADS / threads_per_row(cols) * rows_per_thread(cols);
 }
 
-// A row, cut so that its middle can be loaded by float4, which must lie on a multiple of 16 bytes.
+// A row, cut so that its middle can be loaded by float4. The middle begins on a multiple of Align floats: a float4
+// needs 4; with 32, a cache line, the 512 bytes of a warp are four lines, not parts of five.
+template <int Align>
 struct Row {
     const float *x;  // the first element
-    int head;        // elements before the first such multiple: 0 to 3
+    int head;        // elements before the first such multiple: 0 to Align - 1
     int fours;       // float4s from there on
     int edges;       // elements outside them: the head, and 0 to 3 after the last float4
 
     __device__ Row(const float *x, int cols) : x(x)
     {
-        int past = reinterpret_cast<size_t>(x) / sizeof(float) % 4;
-        head = min(cols, (4 - past) % 4);
+        int past = reinterpret_cast<size_t>(x) / sizeof(float) % Align;
+        head = min(cols, (Align - past) % Align);
         fours = (cols - head) / 4;
         edges = cols - 4 * fours;
     }
@@ -62,7 +64,7 @@ struct Row {
         return i < fours ? __ldcs(reinterpret_cast<const float4 *>(x + head) + i) : zero;
     }
 
-    // Both ends in one load: at most 6 elements, so 8 threads reach them all.
+    // Both ends in one load: at most Align + 2 elements, so 8 threads reach them all, or 64 those of lines.
     __device__ float edge(int i) const
     {
         return i < edges ? x[i < head ? i : i + 4 * fours] : 0.0f;
@@ -92,7 +94,7 @@ __device__ void sum_rows(const float *X, float *sums, int rows, int cols)
 
     auto row = [=](int k) {  // the k-th row of this thread: without elements if X has no such row
         long long mine = r + k * GROUPS;
-        return Row(X + mine * cols, mine < rows ? cols : 0);
+        return Row<Threads < 64 ? 4 : 32>(X + mine * cols, mine < rows ? cols : 0);
     };
 
     float sum[Rows];
@@ -133,8 +135,8 @@ __device__ void sum_rows(const float *X, float *sums, int rows, int cols)
             sums[r + k * GROUPS] = sum[k];
 }
 
-// Two blocks a multiprocessor are asked for, and no more: that allows 64 registers a thread, enough for all
-// that it loads at once. Else the compiler saves registers and waits for one load before it starts the next.
+// At least two blocks must fit on a multiprocessor, a modest wish: that allows 64 registers a thread, enough for
+// all that it loads at once. Else the compiler saves registers and waits for one load before it starts the next.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 row_sum(const float *X, float *sums, int rows, int cols)
 {

@@ -10,8 +10,8 @@
 //                    `make kata=register tune` vary them); a card must be able to launch what they ask for
 //          safe:     no access out of bounds or off its alignment, no read of what nobody wrote, no race, and every
 //                    thread of a block reaches every barrier
-//          result:   right at ragged M, N, K, below one tile, with rows that are not 16-byte aligned, for
-//                    (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5)
+//          result:   right at ragged M, N, K, below one tile, with many steps, with rows that are not 16-byte aligned,
+//                    for (alpha, beta) = (1, 0), (0.5, -3), (0, 0.5), (2, 1), (1, 0.5)
 //          traffic:  more than 0.75 warp FMAs for each wavefront of shared loads (kata 02 has 0.5), no more sectors
 //                    from global memory than 1.25 times what BM and BN promise, no bank conflicts, no spills
 //          speed:    on a GPU, beside cuBLAS
@@ -33,7 +33,7 @@
 #define TN 8  // columns of C in a thread's tile
 #endif
 
-// ---- the hole begins: about 130 lines; helper functions may stand above the kernel --------
+// ---- the hole begins: about 160 lines; helper functions may stand above the kernel --------
 extern "C" __global__ void __launch_bounds__((BN / TN) * (BM / TM))
 sgemm_register(int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C)
 {

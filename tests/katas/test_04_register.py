@@ -61,16 +61,19 @@ def mistakes(A, B, alpha, beta, BK, C=0.0, **_):
     return (phases if full else {}) | scaled | transposed | (short if K > BK else {})
 
 
-PLAIN, SCALED, KEPT = (1.0, 0.0), (0.5, -3.0), (0.0, 0.5)  # (alpha, beta)
+# (alpha, beta); a kernel may take a short cut where one of them is 0 or 1.
+PLAIN, SCALED, KEPT, ADDED, HALF = (1.0, 0.0), (0.5, -3.0), (0.0, 0.5), (2.0, 1.0), (1.0, 0.5)
 
-# Below one tile of 64 or 128; rows of A, of B, of both and of neither aligned; one under, at and over a tile.
+# Below one tile of 64 or 128; rows of A, of B, of both and of neither aligned; one under, at and over a tile;
+# steps enough to go round a ring of several buffers.
 SIZES = (
     (1, 1, 1, *PLAIN),
     (1, 1, 1, *SCALED),
-    (5, 3, 2, *SCALED),
+    (5, 3, 2, *ADDED),
     (2, 7, 9, *PLAIN),
     (64, 64, 16, *KEPT),
-    (3, 130, 5, *SCALED),
+    (3, 130, 5, *HALF),
+    (5, 7, 100, *ADDED),
     (130, 3, 33, *PLAIN),
     (66, 68, 18, *SCALED),
     (65, 66, 20, *PLAIN),
@@ -85,6 +88,8 @@ GPU_SIZES = (
     (257, 1001, 333, *PLAIN),
     (1001, 63, 999, *SCALED),
     (300, 300, 300, *KEPT),
+    (260, 132, 700, *ADDED),
+    (65, 513, 90, *HALF),
 )
 
 
@@ -93,8 +98,9 @@ def named(*size):
 
 
 def random_size(random):
-    alpha, beta = (PLAIN, SCALED, KEPT)[random.integers(3)]
-    return named(*random.integers(2, 140, 3).tolist(), alpha, beta)
+    alpha, beta = (PLAIN, SCALED, KEPT, ADDED, HALF)[random.integers(5)]
+    M, N, K = random.integers(2, (140, 140, 70)).tolist()
+    return named(M, N, K, alpha, beta)
 
 
 TASK = Task(

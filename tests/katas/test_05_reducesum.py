@@ -59,8 +59,8 @@ TASK = Task(
     sizes=[size(*shape) for shape in SIZES],
     random_size=lambda random: size(int(random.integers(2, 100)), int(random.integers(2, 600))),
     gpu_sizes=[size(*shape) for shape in GPU_SIZES],
-    # On an H200 one serial sum is off by 1,603 to 2,043 units, 4 side by side by 159 at most, 32 by 10.
-    precise=Precise(size(1, 1000003), low=0.05, high=0.15, units=200),
+    # With the seeds 0 to 999 one serial sum is off by 797 units at least, 4 side by side by 329 at most.
+    precise=Precise(size(1, 1000003), low=0.05, high=0.15, units=400),
     mistakes=mistakes,
 )
 

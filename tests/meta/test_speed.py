@@ -288,5 +288,5 @@ def test_one_long_float32_sum_is_told_from_short_ones(monkeypatch):
     text = str(failures["result"])
     assert text.startswith("result: solutions/05_reducesum.cu at rows 1, cols 1000003, sums[0] is ")
     assert re.search(
-        r"\d: its error is 2,\d+ \* 2\^-24 of .* where 200 \* 2\^-24 is allowed: one long float32 sum", text
+        r"\d: its error is 2,\d+ \* 2\^-24 of .* where 400 \* 2\^-24 is allowed: one long float32 sum", text
     )

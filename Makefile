@@ -99,6 +99,11 @@ bench-peers:
 	$(install) run
 	@$(py) tests/bench_peers.py
 
+# These are folders too: make would say that there is nothing to do.
+.PHONY: tests katas solutions
+tests katas solutions:
+	@echo "make $@ is no command; did you mean make kata=tiled test? make help lists them all" >&2; exit 2
+
 ## make clean | remove .venv and caches
 clean:
 	rm -rf .venv .cache .benchmarks .mypy_cache .pytest_cache .ruff_cache

@@ -12,6 +12,7 @@ from typing import TextIO
 
 from dojo.grader import POINTS, Grade
 from dojo.outcome import Failure, Outcome
+from dojo.simulator.machine import MAX_PRINTED
 from dojo.task import spell
 
 STARTED = time.monotonic()
@@ -40,6 +41,7 @@ QUESTIONS = (
     ("uninitialised", "of its warp", "which lanes does the shuffle read from, and is each of them there?"),
     ("uninitialised", "was never written", "what does the output hold before the kernel writes to it?"),
     ("uninitialised", "", "which thread should have written this value, and has it done so at every size?"),
+    ("race", "read-only cache", "which pointer reads what another one writes?"),
     ("race", "two blocks", "which of two blocks runs first, and what would have to order them?"),
     ("race", "write after read", "what must every thread have finished before a tile is overwritten?"),
     ("race", "read after write", "what must every thread have written before one of them reads it?"),
@@ -93,7 +95,8 @@ def printed(grade: Grade) -> list[str]:
     lines = grade.printed
     if not lines:
         return []
-    left = [f"... and {len(lines) - PRINTED} more"] if len(lines) > PRINTED else []
+    many = f"at least {len(lines) - PRINTED}" if len(lines) >= MAX_PRINTED else len(lines) - PRINTED
+    left = [f"... and {many} more"] if len(lines) > PRINTED else []
     return [f"printed at {spell(grade.sizes[0])}", *(f"    {line}" for line in [*lines[:PRINTED], *left]), ""]
 
 

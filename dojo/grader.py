@@ -120,7 +120,9 @@ class Grade:
         for size in self.sizes:
             for finding in self.simulated(size).findings:
                 raise self.failed(finding, size)
-        return f"in bounds, nothing read unset, no races, at {spell_all(self.sizes).split(' from')[0]}"
+        notes = dict.fromkeys(note for size in self.sizes for note in self.report(size).notes)
+        every = spell_all(self.sizes).split(" from")[0]
+        return "; ".join([f"in bounds, nothing read unset, no races, at {every}", *notes])
 
     @point
     def result(self) -> str:

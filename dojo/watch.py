@@ -99,7 +99,7 @@ class Watch:
                     continue
             outcome = grade.outcomes[name]
             if isinstance(outcome.error, Failure) and outcome.error.kind == "untouched":
-                self.say(outcome.text)
+                self.say(f"{outcome.text.partition(', then')[0]} and save")
                 break
             news = (outcome.state, outcome.text) != self.before.get(name)
             if outcome.state == "FAIL" or (news and (name != "speed" or self.on != "cpu")):

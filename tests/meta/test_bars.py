@@ -145,11 +145,18 @@ def test_bytes_asked_for_twice_are_refused():
     table = report(access(7, bytes=200), access(8, bytes=56), access(9, op="store", bytes=99))
     assert bar.judge(table, at, {}) == "each element read once"
     miss = missed(bar, report(access(7, bytes=200), access(8, bytes=60)), at)
-    assert miss.line == 7
+    assert miss.line == 8  # the first of them alone would do
     assert str(miss) == (
-        "asks for 200 of the 260 bytes that threads load from global memory at Width 64, where each element "
+        "asks for 60 of the 260 bytes that threads load from global memory at Width 64, where each element "
         "once is 256: nothing should be loaded twice"
     )
+
+
+def test_what_the_kernel_wrote_is_no_input():
+    bar, at = ReadOnce(lambda Width: 4 * Width), {"Width": 64}
+    read_again = access(8, bytes=60, array="sums")
+    table = report(access(7, bytes=256, array="X"), read_again, access(9, op="store", bytes=4, array="sums"))
+    assert bar.judge(table, at, {}) == "each element read once"
 
 
 def test_bank_conflicts_are_refused_in_loads_and_stores():

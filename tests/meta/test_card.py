@@ -144,6 +144,8 @@ def test_what_a_kernel_prints_stands_before_the_verdict_in_ten_lines_at_most():
     assert lines[0] == "printed at Width 1"
     assert lines[1:11] == ["    " + line for line in grade.printed[:10]]
     assert lines[11:] == ["    ... and 2 more", "", ""]
+    grade.printed = grade.printed[:8] * 8  # as many as are kept
+    assert "\n    ... and at least 54 more\n" in card.render(grade)
 
 
 def test_a_files_name_does_not_choose_the_question():

@@ -86,6 +86,21 @@ def test_later_points_are_not_run_after_a_race_but_the_values_are_told():
     assert grade.outcomes["traffic"].text == "not run until it is safe"
 
 
+def test_what_a_fence_leaves_unjudged_is_said(tmp_path):
+    solution = (ROOT / "solutions/05_reducesum.cu").read_text()
+    file = tmp_path / "05_reducesum.cu"
+    two_blocks = """if (threadIdx.x == 0 && blockIdx.x + 1 < gridDim.x) {
+        sums[rows - 1] = 0.0f;
+        __threadfence();
+    }
+    """
+    file.write_text(solution.replace("if (cols < 36)", f"{two_blocks}if (cols < 36)"))
+    grade = fresh(file)
+    grade.safe()
+    safe = grade.outcomes["safe"].text
+    assert safe.endswith("; races between blocks were not judged: the kernel uses a memory fence")
+
+
 def test_a_failed_assert_is_told_where_it_shows_and_printf_at_the_smallest_size(tmp_path):
     file = tmp_path / "01_naive.assert.cu"
     body = '{\n    printf("Width %d", Width);\n    assert(Width < 2);'

@@ -34,7 +34,7 @@ class FakeGrade:
     @point
     def compiles(self):
         if self.untouched:
-            raise Failure("untouched", "x.cu is still the stub")
+            raise Failure("untouched", "x.cu is still the stub; fill in the hole, then make kata=x test")
         return f"{len(self.text)} registers"
 
     @point
@@ -118,7 +118,7 @@ def test_shown_is_what_changed_and_the_first_failure(watching):
     assert shown[2] == "\n".join(PASSED.splitlines()[-2:])
     assert shown[3] == FAILED
     assert shown[4] == FAILED.replace("4 reg", "5 reg")
-    assert shown[5] == "untouched: x.cu is still the stub"
+    assert shown[5] == "untouched: x.cu is still the stub; fill in the hole and save"
 
 
 def test_each_grade_is_recorded_and_that_of_another_file_is_not(watching, course):

@@ -21,21 +21,51 @@ from dojo import cache, errors, nvrtc
 from dojo.source import Source
 
 PRELUDE = "dojo_prelude.h"
-# Host headers that a .cu file includes by habit: what a kernel needs of them NVRTC has, or the prelude.
-HOST_HEADERS = (
-    "assert.h cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cuda.h float.h limits.h math.h "
-    "stddef.h stdint.h stdio.h stdlib.h"
+# Host headers that a .cu file includes by habit, and that NVRTC lacks. Of most a kernel needs nothing, or the
+# prelude has it; of some it may use what <cuda/std/...> has too, or what CUDA has outside of std.
+EMPTY = (
+    "algorithm assert.h atomic bitset cassert cctype cerrno chrono complex condition_variable cstdarg ctime "
+    "ctype.h cuda.h deque errno.h exception fstream functional future inttypes.h iomanip ios "
+    "iostream istream iterator list map math.h memory mutex new numeric optional ostream queue random set "
+    "sstream stack stdarg.h stdbool.h stdexcept stdio.h stdlib.h string string.h thread time.h typeinfo "
+    "unistd.h unordered_map unordered_set vector"
 )
+STANDARD = "array cfloat climits cstddef cstdint cstring limits tuple type_traits utility"
+OF_C = {"float.h": "cfloat", "limits.h": "climits", "stddef.h": "cstddef", "stdint.h": "cstdint"}
+WITHOUT_STD = {
+    "cmath": "abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 "
+    "fabs floor fma fmax fmin fmod hypot isfinite isinf isnan ldexp log log10 log1p log2 pow remainder rint "
+    "round signbit sin sinh sqrt tan tanh tgamma trunc",
+    "cstdio": "printf",
+    "cstdlib": "abs",
+}
+
+
+def _standard(name: str) -> str:
+    """The text of a header: NVIDIA's of this name, and its names in std."""
+    return (
+        f"#if __has_include(<cuda/std/{name}>)\n#include <cuda/std/{name}>\n"
+        "namespace cuda { namespace std {} }\nnamespace std { using namespace cuda::std; }\n#endif\n"
+    )
+
+
 HEADERS = {
     PRELUDE: (Path(__file__).parent / "prelude.h").read_text(encoding="utf-8"),
-    **dict.fromkeys(HOST_HEADERS.split(), ""),
+    **dict.fromkeys(EMPTY.split(), ""),
+    **{name: _standard(name) for name in STANDARD.split()},
+    **{name: _standard(standard) for name, standard in OF_C.items()},
+    **{
+        header: "namespace std {" + "".join(f" using ::{name};" for name in names.split()) + " }\n"
+        for header, names in WITHOUT_STD.items()
+    },
 }
 OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PRELUDE}")
 # Makes NVRTC take a constexpr function without __device__. It would also hide a forgotten __device__
 # elsewhere: so it is only for a file that has nothing else wrong.
 DEVICE = "--device-as-default-execution-space"
-FORMAT = 3  # of a cache entry; count it up when this file makes something else of the same source
+FORMAT = 4  # of a cache entry; count it up when this file makes something else of the same source
 LONGEST_SOURCE = 1_000_000  # characters
+LINE = re.compile(r"^[ \t]*#[ \t]*(?:line\b|\d).*", re.MULTILINE)
 
 # Exported names: "dojo_kernel", and "dojo_constant_" before each constant.
 CONSTANT = "dojo_constant_"
@@ -80,6 +110,7 @@ class Compiled:
     resources: Mapping[str, Resources]
     constants: Mapping[str, int]
     kernels: Mapping[str, str] = field(default_factory=dict)  # name in the signature -> PTX name
+    parameters: Sequence[str] = ()  # of the kernel in the signature, as the file names them, if that is known
 
     def entry(self, name: str) -> str:
         """The PTX name of the kernel called `name` in the source, mangled or not. Raises KeyError."""
@@ -152,6 +183,7 @@ def compile_cuda(
         )
     # NVRTC would take NUL for the end of the file; a lone surrogate has no UTF-8.
     source = source.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    source = LINE.sub("", source)  # a message is about the lines of this file
     job = _Job(
         source, path, arch, tuple(constants), optional, tuple(functions), defines, signature, time_limit
     )
@@ -226,7 +258,8 @@ class _Job:
                 break
         if self.signature and kernels[self.signature[0]] not in resources:
             raise CompileError(f"NVRTC {nvrtc.version()} did not report what {self.path} needs of registers")
-        return Compiled(ptx, answer.output, self.arch, resources, numbers, kernels)
+        parameters = Source(self.source).parameters(self.signature[0]) if self.signature else ()
+        return Compiled(ptx, answer.output, self.arch, resources, numbers, kernels, parameters)
 
     def compile(self, arch: str, text: str, defines: Mapping[str, int] | None = None) -> nvrtc.Answer:
         options = [f"--gpu-architecture={arch}", *OPTIONS]

@@ -15,6 +15,7 @@ from dojo.compile import Compiled, Function, Resources, compile_cuda
 from dojo.simulator import Finding, Report
 from dojo.task import Array, Configuration, Problem, Size, Task, ceil_div
 
+LEAST_BUDGET = 3_000_000  # thread instructions: a second or so of lanes that wait for each other in a loop
 STUCK = ("timeout", "barrier", "launch")  # after one of these the output means nothing
 
 
@@ -100,6 +101,8 @@ def launch(
         name: value.copy() if isinstance(value, np.ndarray) else value for name, value in problem.args.items()
     }
     output = task.names.index(task.output)
+    # A message is about the learner's file, which may call P something else.
+    names = compiled.parameters if len(compiled.parameters) == len(task.names) else task.names
     grid, block, shared_bytes = configuration.grid, configuration.block, configuration.shared_bytes
     filled = task.output in problem.inputs  # C of C = alpha·A·B + beta·C
     if on_gpu:
@@ -112,24 +115,27 @@ def launch(
             shared_bytes=shared_bytes,
             outputs=() if filled else (output,),
             inout=(output,) if filled else (),
-            names=task.names,
+            names=names,
         )
         arrays = [name for name, value in args.items() if isinstance(value, np.ndarray)]
         findings = [Finding(outcome.problem[0], 0, outcome.problem[1])] if outcome.problem else []
         left = dict(zip(arrays, outcome.arrays, strict=True)) if outcome.arrays else {}
         return Launched(problem, configuration, left, findings, None)
-    report = simulator.run(
-        compiled.ptx,
-        compiled.entry(task.kernel),
-        grid,
-        block,
-        list(args.values()),
-        shared_bytes=shared_bytes,
-        uninitialised=() if filled else (output,),
-        parameters=task.names,
-        element=element,
-        budget=budget(problem, configuration, task.sums(**compiled.constants)),
-    )
+    try:
+        report = simulator.run(
+            compiled.ptx,
+            compiled.entry(task.kernel),
+            grid,
+            block,
+            list(args.values()),
+            shared_bytes=shared_bytes,
+            uninitialised=() if filled else (output,),
+            parameters=names,
+            element=element,
+            budget=budget(problem, configuration, task.sums(**compiled.constants)),
+        )
+    except MemoryError:
+        raise simulator.Unsupported("this launch", why="it takes more memory than there is") from None
     left = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
     return Launched(problem, configuration, left, report.findings, report)
 
@@ -141,7 +147,8 @@ def budget(problem: Problem, configuration: Configuration, sums: int = 1) -> int
     """
     blocks = math.prod(configuration.grid)
     in_turn = 400 * ceil_div(problem.want.size, blocks) if problem.want.ndim == 1 else 0
-    return max(configuration.threads * blocks, 256) * (sums * (2000 + 200 * problem.terms) + in_turn)
+    usual = max(configuration.threads * blocks, 256) * (sums * (2000 + 200 * problem.terms) + in_turn)
+    return max(usual, LEAST_BUDGET)
 
 
 def impossible(configuration: Configuration, used: Resources, limits: Limits) -> str:

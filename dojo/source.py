@@ -10,18 +10,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
-SIZES = {
-    "char": 1,
-    "bool": 1,
-    "half": 2,
-    "short": 2,
-    "int": 4,
-    "unsigned": 4,
-    "float": 4,
-    "double": 8,
-    "long": 8,
-}
-SIZES |= {"float2": 8, "float4": 16, "int2": 8, "int4": 16, "__half": 2}
+# Bytes. Of several words, such as `unsigned long long` or `short int`, one of SIZES decides, else of PLAIN.
+SIZES = {"char": 1, "bool": 1, "short": 2, "half": 2, "__half": 2, "float": 4, "long": 8, "double": 8}
+SIZES |= {f"{sign}int{bits}_t": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)}
+VECTORS = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}
+VECTORS |= {"longlong": 8, "ulonglong": 8, "double": 8}
+SIZES |= {f"{kind}{n}": n * size for kind, size in VECTORS.items() for n in (1, 2, 3, 4)}
+PLAIN = {"int": 4, "unsigned": 4, "signed": 4, "uint": 4}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 SHARED = re.compile(r"__shared__([^;={]*)[;={]")  # one declaration, perhaps of several arrays
@@ -41,11 +36,20 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
+def _size(declaration: str) -> int:
+    """Bytes of an element, 0 if that is not known: of a structure, of a pointer."""
+    outside = re.sub(r"\[[^\[\]]*\]|\([^()]*\)", "", declaration)  # of __align__(16) and of the extents
+    if "*" in outside:
+        return 0
+    words = re.findall(r"\w+", outside)
+    return next((sizes[word] for sizes in (SIZES, PLAIN) for word in words if word in sizes), 0)
+
+
 class Source:
     """The text of one .cu file. `constants` are values that the compiler has told us."""
 
     def __init__(self, text: str, constants: Mapping[str, int] | None = None) -> None:
-        self.lines = text.splitlines()
+        self.lines = text.split("\n")  # as the compiler counts: splitlines() would also cut at a form feed
         self.code = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)  # line for line
         self.constants = constants or {}
 
@@ -53,6 +57,7 @@ class Source:
         """Lines as the card shows them, "31 |     Pvalue += a * b;": no comments, four columns of indent."""
         there = [number for number in dict.fromkeys(numbers) if 0 < number <= len(self.lines)]
         code = [self.lines[number - 1].expandtabs(4).split("//")[0].rstrip() for number in there]
+        code = ["".join(c if c.isprintable() else " " for c in line) for line in code]
         texts = textwrap.dedent("\n".join(code)).split("\n")
         return [f"{number} |     {text}" for number, text in zip(there, texts, strict=False) if text]
 
@@ -96,7 +101,7 @@ class Source:
         """Bytes of one element, and extents (the first may be 0, for `extern`), by the array's name."""
         arrays: dict[str, tuple[int, list[int] | None]] = {}
         for declaration in SHARED.findall(self.code):
-            size = next((SIZES[word] for word in declaration.split() if word in SIZES), 0)
+            size = _size(declaration)
             for name, subscripts in ARRAY.findall(declaration):
                 _first, *rest = re.findall(r"\[([^\[\]]*)\]", subscripts)
                 extents = [self.value(text) for text in rest]
@@ -110,7 +115,7 @@ class Source:
         """Shared variables that are not arrays, by name."""
         declarations = [ARRAY.sub("", text) for text in SHARED.findall(self.code)]
         names = {name.split()[-1] for text in declarations for name in text.split(",") if name.split()}
-        return {name.lstrip("*&") for name in names if name not in SIZES} - set(self.shared_arrays)
+        return {name.lstrip("*&") for name in names if name not in SIZES | PLAIN} - set(self.shared_arrays)
 
     def value(self, expression: str) -> int | None:
         """An integer constant expression of literals and named constants."""

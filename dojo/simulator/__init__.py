@@ -20,7 +20,7 @@ from .findings import Access, Finding, Report
 from .fusing import fused_widths
 from .machine import Machine
 from .memory import Buffer
-from .parse import BYTES, InvalidPTX, Parameter, Unsupported, Variable, parse
+from .parse import BYTES, InvalidPTX, Parameter, Unsupported, Variable, parse, symbols
 from .program import Program, build
 from .shared_memory import plain_name
 from .translate import MALFORMED
@@ -33,7 +33,7 @@ MAX_GRID_YZ = 65_535
 LEAST_BUDGET, BUDGET_OF_A_THREAD = 100_000_000, 50_000  # instructions
 MAX_THREADS = 1 << 27  # of a launch
 MAX_SHARED = 227 * 1024  # bytes of a block, on the card that has most
-MAX_VARIABLE = 1 << 31  # bytes
+MAX_VARIABLE = 1 << 26  # bytes; what is kept about them takes twenty times as much
 
 
 def run(
@@ -176,7 +176,16 @@ def _program(ptx: str, kernel: str, uninitialised: frozenset[int]) -> Program:
     parsed = _parsed(ptx, kernel)
     for variable in parsed.variables.values():
         if variable.size > MAX_VARIABLE:
-            raise Unsupported(f"the {variable.size:,} bytes of {plain_name(variable.name)}")
+            raise Unsupported(
+                f"the {variable.size:,} bytes of {plain_name(variable.name)}",
+                why=f"a variable can have {MAX_VARIABLE:,}",
+            )
+        if variable.has_address:
+            named = (i.line for i in parsed.instructions for o in i.operands if variable.name in symbols(o))
+            if variable.name.startswith("_ZTV"):
+                raise Unsupported("virtual functions", next(named))
+            name = plain_name(variable.name)
+            raise Unsupported(f"the variable {name}", next(named), "its initial value is an address")
     unknown = frozenset(p.name for n, p in enumerate(parsed.parameters) if n in uninitialised)
     try:
         program = build(parsed, unknown)

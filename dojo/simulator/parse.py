@@ -112,6 +112,7 @@ class Instruction:
     operands: tuple[Operand, ...]
     guard: tuple[Register, bool] | None  # (predicate, True if the instruction runs where it is false)
     line: int
+    caller: int = 0  # the line of the call that `line` was inlined at, 0 outside of functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class Variable:
     size: int
     align: int
     initial: bytes | None = None
+    has_address: bool = False  # in its initial value, which is not known then
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class Kernel:
     """One `.entry` and the variables that it names.
 
     `labels` maps a label to the index of the instruction after it, `branch_targets` a table to its labels.
+    An instruction that the compiler gives no line has line 0: `program` finds one.
     """
 
     name: str
@@ -203,12 +206,12 @@ def parse(ptx: str, kernel: str) -> Kernel:
         if isinstance(error, InvalidPTX):
             raise
         raise InvalidPTX(f"this is not PTX, on line {body.line} of the source: {error}") from None
-    named = {name for i in body.instructions for operand in i.operands for name in _symbols(operand)}
+    named = {name for i in body.instructions for operand in i.operands for name in symbols(operand)}
     bounds = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", match[3])
     return Kernel(
         kernel,
         parameters,
-        tuple(_with_lines(body.instructions)),
+        tuple(body.instructions),
         body.labels,
         body.branch_targets,
         tuple(body.registers.values()),
@@ -218,14 +221,15 @@ def parse(ptx: str, kernel: str) -> Kernel:
     )
 
 
-def _symbols(operand: Operand) -> Iterator[str]:
+def symbols(operand: Operand) -> Iterator[str]:
+    """The variables and labels that an operand names."""
     if isinstance(operand, Symbol):
         yield operand.name
     elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
         yield operand.base.name
     elif isinstance(operand, Group):
         for item in operand.items:
-            yield from _symbols(item)
+            yield from symbols(item)
 
 
 def _parameter(text: str) -> Parameter:
@@ -268,18 +272,20 @@ def _variable(text: str) -> Variable:
     for dimension in re.findall(r"\[(\d*)\]", dimensions):
         size *= int(dimension or 0)
     data = _initial_bytes(initial, kind, size) if initial else None
-    return Variable(name, space, size, int(align or BYTES[kind]), data)
+    return Variable(name, space, size, int(align or BYTES[kind]), data, bool(initial) and data is None)
 
 
-def _initial_bytes(text: str, kind: str, size: int) -> bytes:
-    """The bytes of `{1, 2, 3}` or `0f3F800000`; the zeros that PTX leaves off the end are put back."""
+def _initial_bytes(text: str, kind: str, size: int) -> bytes | None:
+    """The bytes of `{1, 2, 3}` or `0f3F800000`; the zeros that PTX leaves off the end are put back. None if
+    there is an address among them.
+    """
     items = [item.strip() for item in text.replace("{", " ").replace("}", " ").split(",") if item.strip()]
     width = BYTES[kind]
     out = bytearray()
     for item in items:
         literal = _literal(item)
         if literal is None:
-            raise Unsupported(f"the initialiser `{item}`", why="an address in a variable's initial value")
+            return None
         out += (literal.value & (256**width - 1)).to_bytes(width, "little")
     return bytes(out).ljust(size, b"\0")
 
@@ -339,6 +345,7 @@ class _Body:
         self.scopes: list[dict[str, Register]] = [{}]  # inner scopes may use a name again
         self.ranges: dict[str, tuple[int, str]] = {}  # %f<63> -> ("%f": (63, "f32"))
         self.line = 0
+        self.caller = self.called_at = 0  # the latter: of the call that is being read
 
     def read(self, text: str, position: int) -> None:
         depth, end = 1, len(text)
@@ -374,14 +381,17 @@ class _Body:
 
     def location(self, text: str) -> None:
         """`.loc file line column, function_name f, inlined_at file line`: the innermost line in the
-        learner's file.
+        learner's file. The callers further out cannot be told for sure: of a loop's copies only the first
+        has them, and the next `.loc` with the line that is named need not be the one that is meant.
         """
         if match := _LOC.match(text):
             file, line, outer_file, outer_line = match.groups()
+            called = outer_file and int(outer_file) == self.learner_file
             if int(file) == self.learner_file:
                 self.line = int(line)
-            elif outer_file and int(outer_file) == self.learner_file:
-                self.line = int(outer_line)
+                self.caller = int(outer_line) if called else self.called_at
+            elif called:
+                self.line, self.caller = int(outer_line), self.called_at
 
     def statement(self, text: str, label: str) -> None:
         if not text or text.startswith(".pragma"):
@@ -432,7 +442,8 @@ class _Body:
             self.instructions.append(Instruction("call", ("call",), (Symbol(name),), None, self.line))
             return
         self.expanded += 1
-        outer = self.prefix, self.aliases, self.scopes, self.ranges, self.line
+        outer = self.prefix, self.aliases, self.scopes, self.ranges, self.line, self.caller, self.called_at
+        self.caller = self.called_at = self.line
         self.prefix = f"{name}#{self.expanded}:"
         self.aliases = dict(zip([*function.results, *function.parameters], [*results, *given], strict=False))
         self.scopes, self.ranges = [{}], {}
@@ -446,7 +457,7 @@ class _Body:
                 self.instructions[n] = Instruction("bra.uni", ("bra", "uni"), (Symbol(end),), i.guard, i.line)
         self.labels[end] = len(self.instructions)
         self.calls.pop()
-        self.prefix, self.aliases, self.scopes, self.ranges, self.line = outer
+        self.prefix, self.aliases, self.scopes, self.ranges, self.line, self.caller, self.called_at = outer
 
     def alias(self, name: str) -> str:
         return self.aliases.get(name, self.prefix + name)
@@ -497,7 +508,7 @@ class _Body:
             text = text.strip()
         opcode, _, rest = " ".join(text.split()).partition(" ")
         operands = tuple(self.operand(item) for item in _split(rest))
-        return Instruction(opcode, tuple(opcode.split(".")), operands, guard, self.line)
+        return Instruction(opcode, tuple(opcode.split(".")), operands, guard, self.line, self.caller)
 
     def operand(self, text: str) -> Operand:
         if text == "_":
@@ -562,18 +573,3 @@ def _split(text: str) -> list[str]:
             start = i + 1
     last = text[start:].strip()
     return [*items, last] if last else items
-
-
-def _with_lines(instructions: list[Instruction]) -> list[Instruction]:
-    """Gives an instruction of `.loc 1 0` (merged code) the nearest real line: the one before it, else the
-    next.
-    """
-    lines = [instruction.line for instruction in instructions]
-    for i in range(1, len(lines)):
-        lines[i] = lines[i] or lines[i - 1]
-    for i in range(len(lines) - 2, -1, -1):
-        lines[i] = lines[i] or lines[i + 1]
-    return [
-        i if i.line == line else Instruction(i.opcode, i.parts, i.operands, i.guard, line)
-        for i, line in zip(instructions, lines, strict=True)
-    ]

@@ -4,8 +4,8 @@ may be unset, which variable an address was made from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ class Site:
 
     number: int
     line: int
-    op: str  # load, store, atomic
+    op: str  # load, store, atomic, wait (for copies of cp.async)
     space: str
     element: int  # bytes
     count: int  # elements: 1, 2 or 4
@@ -41,6 +41,7 @@ class Site:
     # Bits of the wide access that the assembler makes of it: 0 in a later part, -1 if none; negative bits if
     # it begins one only where its address is a multiple of that, and is a later part elsewhere.
     joined: int = -1
+    read_only: bool = False  # ld.global.nc: nobody may write there in this launch
 
     @property
     def bits(self) -> int:
@@ -82,8 +83,10 @@ class Program:
     provenance: dict[str, frozenset[str]] = field(default_factory=dict)
     unset_line: int = 0  # the first use of a register that no instruction has set, 0 if there is none
     optimistic: frozenset[str] = frozenset()  # registers that a compare-and-swap compares with
-    uses_fence: bool = False
+    uses_fence: bool = False  # other than of one block
+    uses_any_fence: bool = False
     uses_warp_barrier: bool = False
+    uses_warp_mask: bool = False  # some __syncwarp() may be for a part of a warp
     uses_warps: bool = False  # has warp barriers or warp functions
 
     @cached_property
@@ -100,6 +103,26 @@ class Program:
             for i in block.instructions:
                 if i.parts[0] in ("ld", "ldu", "st", "atom", "red") and "param" not in i.parts:
                     yield i
+
+    @cached_property
+    def ahead(self) -> list[int]:
+        """For each basic block, as bits, those that can follow it before a loop begins anew."""
+        found = [0] * len(self.blocks)
+        begun, done = {0}, set[int]()
+        path = [(0, iter(successors(self.blocks[0])))]
+        while path:
+            number, rest = path[-1]
+            new = next((n for n in rest if n not in begun), None)
+            if new is not None:
+                begun.add(new)
+                path.append((new, iter(successors(self.blocks[new]))))
+                continue
+            path.pop()
+            done.add(number)
+            for n in successors(self.blocks[number]):
+                if n in done and n != number:  # else a step back to where a loop begins
+                    found[number] |= 1 << n | found[n]
+        return found
 
     @cached_property
     def smallest_access(self) -> int:
@@ -182,6 +205,30 @@ def sources(i: Instruction) -> list[str]:
 # Blocks
 
 
+def _with_lines(instructions: Sequence[Instruction]) -> list[Instruction]:
+    """Gives an instruction of `.loc 1 0` a line. The compiler says 0 of what it has moved to where no line
+    of the source is: mostly a value that does not change in a loop, worked out before it. There the first
+    line that uses the value says what the source says; the line before is the head of the loop. Where no
+    line uses it, it is the line before, else the next.
+    """
+    lines = [i.line for i in instructions]
+    users: dict[str, list[int]] = {}  # by register, the nearest last
+    for n in range(len(instructions) - 1, -1, -1):
+        for name in () if lines[n] else results(instructions[n]):
+            lines[n] = lines[n] or next(
+                (lines[user] for user in reversed(users.get(name, ())) if lines[user]), 0
+            )
+        for name in sources(instructions[n]):
+            users.setdefault(name, []).append(n)
+    for n in range(1, len(lines)):
+        lines[n] = lines[n] or lines[n - 1]
+    for n in range(len(lines) - 2, -1, -1):
+        lines[n] = lines[n] or lines[n + 1]
+    return [
+        i if i.line == line else replace(i, line=line) for i, line in zip(instructions, lines, strict=True)
+    ]
+
+
 def _ending(i: Instruction) -> str:
     name = i.parts[0]
     if name in ("bra", "skip"):
@@ -200,12 +247,12 @@ def _expand_guards(kernel: Kernel) -> tuple[list[Instruction], dict[str, int]]:
     out: list[Instruction] = []
     moved: dict[int, int] = {}
     labels: dict[str, int] = {}
-    for index, i in enumerate(kernel.instructions):
+    for index, i in enumerate(_with_lines(kernel.instructions)):
         moved[index] = len(out)
         if i.guard and i.parts[0] not in ("bra", "brx"):
             label = f"~{index}"
             out.append(Instruction("skip", ("skip",), (Symbol(label),), (i.guard[0], not i.guard[1]), i.line))
-            out.append(Instruction(i.opcode, i.parts, i.operands, None, i.line))
+            out.append(replace(i, guard=None))
             labels[label] = len(out)
         else:
             out.append(i)
@@ -262,7 +309,12 @@ def build(kernel: Kernel, unknown: frozenset[str] = frozenset()) -> Program:
         names["CC"] = None
     program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
     program.uses_fence = any(i.parts[0] in ("membar", "fence") and "cta" not in i.parts for i in instructions)
+    program.uses_any_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
     program.uses_warp_barrier = any(_ending(i) == "warp_barrier" for i in instructions)
+    program.uses_warp_mask = any(
+        _ending(i) == "warp_barrier" and getattr(i.operands[0], "value", 0) not in (-1, 0xFFFFFFFF)
+        for i in instructions
+    )
     program.uses_warps = any(_ending(i) in ("warp_barrier", "collective") for i in instructions)
     program.provenance = _provenance(instructions)
     program.optimistic = _compared(instructions)

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from dojo import cache, nvrtc
-from dojo.compile import MISSING, CompileError, Function, Resources, compile_cuda, read_source
+from dojo.compile import (
+    HEADERS,
+    MISSING,
+    PRELUDE,
+    CompileError,
+    Function,
+    Resources,
+    compile_cuda,
+    read_source,
+)
 
 PATH = "katas/00_scale.cu"
 SIGNATURE = ("scale", "float *x, int n")
@@ -62,6 +71,12 @@ def test_ptx_has_the_lines_of_the_file():
     (barrier,) = (line for line, text in enumerate(ptx.splitlines()) if "bar.sync" in text)
     assert ptx.splitlines()[barrier - 1].split()[:3] == [".loc", "1", "7"]
     assert ".target sm_80" in ptx
+
+
+@pytest.mark.parametrize("directive", ['#line 500 "other.inc"', "  # line 500", '# 500 "other.inc"'])
+def test_lines_are_those_of_the_file_whatever_it_says_itself(directive):
+    assert ".loc\t1 8 " in compile_cuda(f"{directive}\r\n{SCALE}", PATH).ptx
+    assert refused(f"{directive}\nint a = b;").startswith(f"{PATH}(2): error: ")
 
 
 def test_exports_leave_no_trace_in_the_ptx():
@@ -128,6 +143,14 @@ def test_kernel_is_found_by_its_name_in_the_source(declaration, entry):
     compiled = compile_cuda(SCALE.replace("__global__", declaration, 1), PATH, signature=SIGNATURE)
     assert compiled.entry("scale") == entry
     assert entry in compiled.resources
+
+
+def test_the_parameters_are_known_by_their_names_in_the_file_also_from_the_cache():
+    source = "__global__ void scale(float *numbers, int count) { numbers[0] = count; }"
+    for _ in range(2):
+        found = compile_cuda(source, PATH, signature=SIGNATURE)
+        assert list(found.parameters) == ["numbers", "count"]
+    assert not compile_cuda(SCALE, PATH).parameters
 
 
 @pytest.mark.parametrize("opening", ["namespace {{ {} }}", "template <class Number> {}"])
@@ -451,6 +474,34 @@ def test_host_habits_compile():
     }
     """
     assert compile_cuda(source, PATH)
+
+
+@pytest.mark.parametrize(
+    ("headers", "value"),
+    [
+        ("string.h iostream algorithm vector memory chrono cassert fstream iomanip map stdlib.h", "1"),
+        ("array", "std::array<float, 2>{1, 2}[1]"),
+        ("cfloat", "DBL_EPSILON + FLT_DIG"),
+        ("climits", "LLONG_MAX - CHAR_BIT"),
+        ("limits.h float.h", "LONG_MAX - DBL_MIN"),
+        ("cmath", "std::sqrt(x[1]) + std::abs(x[2]) + std::fma(x[1], x[2], x[3])"),
+        ("cstddef", "std::size_t(1) + offsetof(int2, y)"),
+        ("cstdint", "std::uint32_t(x[1]) + std::uintptr_t(x) + UINT32_MAX"),
+        ("stdint.h", "uint32_t(x[1]) + uintptr_t(x) + INT64_MAX"),
+        ("cstdio", 'std::printf("%f", x[1])'),
+        ("cstring", "*(float *)std::memcpy(x, x + 1, 4)"),
+        ("limits", "-std::numeric_limits<float>::infinity()"),
+        ("tuple", "std::get<1>(std::make_tuple(1, 2.0f))"),
+        ("type_traits", "std::is_same_v<int, std::decay_t<const int &>>"),
+        ("utility", "std::exchange(x[1], 2.0f) + std::move(x[2])"),
+        (" ".join(name for name in HEADERS if name != PRELUDE), "std::sqrt(x[1]) + std::uint32_t(x[2])"),
+    ],
+)
+def test_what_a_kernel_uses_of_a_host_header(headers, value):
+    """Each twice, and after another file's `using namespace std`."""
+    includes = "".join(f"#include <{name}>\n" for name in headers.split())
+    kernel = f"__global__ void k(float *x) {{ x[0] = {value}; }}"
+    assert compile_cuda(f"{includes}using namespace std;\n{includes}{kernel}", PATH)
 
 
 def test_bundled_headers_are_found_and_agree_with_the_prelude():

@@ -91,6 +91,42 @@ def test_a_quote_has_no_comment_and_little_indent():
     assert Source(TILED).quotes([12, 13, 12, 0, 99]) == ["12 |     p[0] = Mds[0][0];", "13 |     p[1] = 2;"]
 
 
+@pytest.mark.parametrize(
+    ("type", "size"),
+    [
+        ("unsigned short", 2),
+        ("short unsigned int", 2),
+        ("unsigned char", 1),
+        ("signed char", 1),
+        ("unsigned", 4),
+        ("unsigned int", 4),
+        ("long", 8),
+        ("unsigned long", 8),
+        ("unsigned long long int", 8),
+        ("volatile std::uint16_t", 2),
+        ("__align__(4 * 4) float", 4),
+        ("float3", 12),
+        ("ushort4", 8),
+        ("ulonglong2", 16),
+    ],
+)
+def test_the_size_of_a_type_of_several_words(type, size):
+    assert Source(f"__shared__ {type} a[2][64];").element("a", 100 * size) == "a[1][36]"
+
+
+def test_a_pointer_has_no_size_of_what_it_points_to():
+    assert Source("__shared__ float *rows[4];").element("rows", 24) == "rows, byte 24"
+
+
+@pytest.mark.parametrize("odd", ["\f", "\v", "\x1c", "\x85", "\u2028"])
+def test_a_line_ends_where_the_compiler_ends_it(odd):
+    assert Source(f"{odd}\n  one{odd}two;\n").quotes([2, 3]) == ["2 |     one two;"]
+
+
+def test_line_ends_of_windows():
+    assert Source("one;\r\n\r\n  two;\r\n").quotes([1, 2, 3, 4]) == ["1 |     one;", "3 |       two;"]
+
+
 def test_the_line_of_a_word_is_not_in_a_comment():
     assert Source("// TILE\nint TILES;\nint TILE;").line_of("TILE") == 3
     assert Source("/* TILE\n   TILE */ int a;\nint TILE;").line_of("TILE") == 3

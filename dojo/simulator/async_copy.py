@@ -16,7 +16,6 @@ from .lanes import Lanes
 from .shared_memory import SharedMemory
 
 Array = Any
-NOBODY = -1
 
 
 @dataclass(slots=True)
@@ -26,7 +25,6 @@ class Batch:
     lanes: Array  # their numbers
     places: Array  # (places of a lane, lanes): flat index into the shadow
     group: Array  # the index of the group that each lane's copy belongs to
-    site: int
 
 
 class AsyncCopies:
@@ -36,7 +34,8 @@ class AsyncCopies:
         self.shared = shared
         self.committed = np.zeros(lanes, np.int64)  # groups of each lane so far
         self.batches: list[Batch] = []
-        shared.in_flight = np.full(shared.shadow.places * shared.blocks, NOBODY, np.int32)
+        places = shared.shadow.places * shared.blocks
+        shared.in_flight, shared.copied = np.zeros(places, bool), np.zeros(places, np.int32)
 
     def start(self, lanes: Lanes, address: Array, size: int, site: int) -> None:
         """`lanes` have copied `size` bytes each to byte `address` of their shared memory."""
@@ -47,14 +46,16 @@ class AsyncCopies:
         inside = (first >= 0) & (first + len(steps) <= shared.shadow.places)
         numbers, places = numbers[inside], places[:, inside]
         assert shared.in_flight is not None
-        shared.in_flight[places] = site
-        self.batches.append(Batch(numbers, places, self.committed[numbers], site))
+        shared.in_flight[places], shared.copied[places] = True, site
+        self.batches.append(Batch(numbers, places, self.committed[numbers]))
 
     def commit(self, lanes: Lanes) -> None:
         self.committed[lanes.numbers] += 1
 
-    def wait(self, lanes: Lanes, latest: int | None) -> None:
-        """For all groups but the `latest` ones; None: for everything, also what is not in a group yet."""
+    def wait(self, lanes: Lanes, latest: int | None, site: int) -> None:
+        """At memory instruction `site`, for all groups but the `latest` ones; None: for everything, also
+        what is not in a group yet.
+        """
         waits = np.zeros(len(self.committed), bool)
         waits[lanes.numbers] = True
         for batch in self.batches:
@@ -62,7 +63,7 @@ class AsyncCopies:
             if latest is not None:
                 done = done & (batch.group < self.committed[batch.lanes] - latest)
             if done.any():
-                self.shared.landed(batch.places[:, done], batch.lanes[done], batch.site)
+                self.shared.landed(batch.places[:, done], batch.lanes[done], site)
                 rest = ~done
                 batch.lanes, batch.places, batch.group = (
                     batch.lanes[rest],

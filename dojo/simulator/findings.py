@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from .program import Site
 
 MAX_FINDINGS = 50
-IN_WARP = "with no __syncwarp() or __syncthreads() between"
+IN_WARP = "with no __syncwarp() or __syncthreads()"
 VERB = {"load": "reads", "store": "writes", "atomic": "updates"}
 OVERWRITES = {"load": "reads", "store": "overwrites", "atomic": "updates"}
-EARLIER = {"load": "still reads", "store": "wrote", "atomic": "updated"}
+EARLIER = {"load": "still reads", "store": "wrote", "atomic": "updated", "wait": "waited for"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The outcome of a launch. `fma` and `instructions` count threads, not warps. `notes` say what was not
-    judged, `output` what printf printed. `accesses` are counted with the shared loads that the assembler
-    joins (see `fusing`), `ptx_accesses` as the PTX has them.
+    judged, `output` what printf printed, 64 lines at most. `accesses` are counted with the shared loads that
+    the assembler joins (see `fusing`), `ptx_accesses` as the PTX has them.
     """
 
     findings: list[Finding]

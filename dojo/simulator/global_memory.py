@@ -11,19 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import traffic
-from .findings import VERB, Counts, Log
+from .findings import EARLIER, OVERWRITES, VERB, Counts, Log
 from .lanes import Lanes
 from .memory import ONES, SLOT_BITS, Buffer, exempt, merge
 from .numerics import I64, U64, UNSIGNED
-from .order import Order
+from .order import HANDED_ON, Order
 from .program import Site
+from .races import NOBODY, Apart, Last
 
 Array = Any
 Atomic = Callable[
     [Any, Any, Any], Any
 ]  # (flat view of the memory's words, index, which lanes or None) -> old values
 ALL_LANES = np.ones(32, np.bool_)
+MOST_MASKED = 1 << 17  # places of an array whose shadow keeps every lane: a KiB each
+MASKED = "races inside a warp were judged by two lanes a word in large arrays: a __syncwarp() has a mask"
+READ_ONLY = "what __ldg or a const __restrict__ pointer reads must not change while the kernel runs"
 NOTE = "races between blocks were not judged: the kernel uses a memory fence"
+
+
+def _in_the_grid(log: Log, order: Order, judges_blocks: bool) -> Apart:
+    """How far threads are from threads of this chunk: 1 another lane, 2 another warp, 3 another block; 0
+    where a barrier of the block, or nobody's judging, makes the two accesses no race.
+    """
+
+    def apart(threads: Any, times: Any, others: Any) -> Any:
+        block = others // log.threads
+        warp = threads % log.threads // 32 != others % log.threads // 32
+        fresh = (times >= order.block_time[block - log.first_block]) & (threads != others)
+        return np.where(threads // log.threads == block, fresh * (1 + warp), 3 * judges_blocks)
+
+    return apart
 
 
 class GlobalMemory:
@@ -39,6 +57,7 @@ class GlobalMemory:
         counts: dict[int, Counts],
         sites: list[Site],
         judges_blocks: bool,
+        every_lane: bool,
     ) -> None:
         self.buffers, self.origins, self.log, self.counts, self.sites = buffers, origins, log, counts, sites
         self.judges_blocks = judges_blocks
@@ -46,7 +65,19 @@ class GlobalMemory:
         self.order: Order
         for buffer in buffers.values():
             if buffer.shadow is not None:
-                buffer.shadow.group = log.threads
+                buffer.shadow.ranks = 4
+                if every_lane and buffer.shadow.places <= MOST_MASKED:
+                    buffer.shadow.every_lane = True
+                    buffer.shadow.clear()
+                elif every_lane:
+                    log.note(MASKED)
+
+    def begin(self, order: Order) -> None:
+        """A chunk of blocks begins; `order` knows its barriers."""
+        self.order = order
+        for buffer in self.buffers.values():
+            if buffer.shadow is not None:
+                buffer.shadow.apart = _in_the_grid(self.log, order, self.judges_blocks)
 
     def access(
         self,
@@ -119,10 +150,11 @@ class GlobalMemory:
         return found
 
     def _report_outside(self, site: Site, number: int, address: int, origin: str) -> None:
-        """Names the buffer that the address was made from, if that is known, and the element that it would
-        be.
+        """Names the buffer that the address was made from, or else the nearest, and the element that it
+        would be.
         """
-        buffer = self.origins.get(origin) or self.buffers.get(address >> SLOT_BITS)
+        half = 1 << SLOT_BITS - 1  # an address just before a buffer lies in the slot of the one before
+        buffer = self.origins.get(origin) or self.buffers.get((address + half) >> SLOT_BITS)
         who = f"{self.log.place(number)} {VERB[site.op]}"
         if buffer is None:
             self.log.add("bounds", site.line, f"{who} address 0x{address & ONES[8]:x}, which is in no array")
@@ -194,6 +226,8 @@ class GlobalMemory:
                 self._judge_written(site, buffer, place, n, offset, lanes)
             if shadow is None:
                 continue
+            if site.read_only or (buffer.read_only is not None and site.op != "load"):
+                self._judge_read_only(site, buffer, place, offset, lanes, in_grid)
             if site.op == "load":
                 conflicts = shadow.read(place, in_grid, site.number, self.order.now, ordered, exempt)
             else:
@@ -218,6 +252,36 @@ class GlobalMemory:
         for place, beside in clashes:
             assert shadow is not None
             self._judge_clash(site, buffer, offset, lanes, contents, beside, shadow.writer.thread[place])
+
+    def _judge_read_only(
+        self, site: Site, buffer: Buffer, place: Any, offset: Any, lanes: Lanes, in_grid: Any
+    ) -> None:
+        """What ld.global.nc reads nobody may write in the same launch, before it or after it."""
+        assert buffer.shadow is not None
+        if buffer.read_only is None:
+            buffer.read_only = Last(buffer.shadow.places)
+        other = buffer.shadow.writer if site.op == "load" else buffer.read_only
+        if site.op == "load":
+            buffer.read_only.thread[place], buffer.read_only.site[place] = in_grid, site.number
+        touched = np.flatnonzero(other.thread[place] != NOBODY)
+        if not len(touched):
+            return
+        k = int(touched[0])
+        earlier, before = int(other.thread[place[k]]), self.sites[int(other.site[place[k]])]
+        who = self.log.place(int(lanes.numbers[k]))
+        name = f"{buffer.name}[{int(offset[k]) // buffer.itemsize}]"
+        whose = "the same thread" if earlier == int(in_grid[k]) else self.log.thread_of_grid(earlier)
+        if site.op == "load":
+            text = (
+                f"{who} reads {name} through the read-only cache, which may still hold what was there before "
+                f"{whose} {EARLIER[before.op]} it on line {before.line}: {READ_ONLY} (read after write)"
+            )
+        else:
+            text = (
+                f"{who} {OVERWRITES[site.op]} {name}, which {whose} read through the read-only cache on line "
+                f"{before.line}: {READ_ONLY} (write after read)"
+            )
+        self.log.add("race", site.line, text, before.line, "read-only")
 
     def _judge_written(
         self, site: Site, buffer: Buffer, place: Any, n: int, offset: Any, lanes: Lanes
@@ -247,7 +311,13 @@ class GlobalMemory:
         def ordered(before: Any, time: Any, positions: Any) -> Any:
             mine = column[positions]
             same = before // threads == mine + self.log.first_block
-            met = self.order.ordered(before % threads, time, thread[positions], mine)
+            pair = before % threads, time, thread[positions], mine
+            met = self.order.ordered(*pair)
+            if self.order.hands_on:
+                handed_on = same & ~met & self.order.may_be_handed_on(*pair)
+                if handed_on.any():
+                    self.log.note(HANDED_ON)
+                met = met | handed_on
             if self.judges_blocks:
                 return same & met
             if not same.all():

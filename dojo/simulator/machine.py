@@ -32,6 +32,7 @@ from .translate import LOCAL_WINDOW, SHARED_WINDOW, code
 Array = Any
 CHUNK_LANES = 65_536
 CHUNK_SHARED = 64 << 20  # bytes of shared memory simulated at a time
+CHUNK_MASKED = 256 << 10  # the same where races.py keeps every lane
 CHUNK_LOCAL = 256 << 20
 LEAST_LANES = 256  # the budget counts a step of fewer lanes as one of so many: it takes as long
 PATIENCE = 128  # steps of one set of lanes before another that waits has its turn
@@ -80,7 +81,13 @@ class Machine:
         self.unjoined: dict[int, Counts] = {}  # of what the assembler joins, before it does
         self.log = Log(grid, block)
         self.globals = GlobalMemory(
-            buffers, origins, self.log, self.counts, program.sites, not program.uses_fence
+            buffers,
+            origins,
+            self.log,
+            self.counts,
+            program.sites,
+            judges_blocks=not program.uses_fence,
+            every_lane=program.uses_warp_mask,
         )
         self.now = 0
         self.unset: list[Array] = [np.False_] * 4
@@ -89,7 +96,8 @@ class Machine:
         """Every chunk of blocks in turn."""
         size = CHUNK_LANES // self.threads
         if self.shared_size:
-            size = min(size, CHUNK_SHARED // self.shared_size)
+            most = CHUNK_MASKED if self.program.uses_warp_mask else CHUNK_SHARED
+            size = min(size, most // self.shared_size)
         if self.local_size:
             size = min(size, CHUNK_LOCAL // (self.local_size * self.threads))
         size = max(1, size)
@@ -104,9 +112,8 @@ class Machine:
     def run_chunk(self, first: int, blocks: int) -> None:
         self.blocks = blocks
         self.log.first_block, self.log.blocks = first, blocks
-        self.order = self.globals.order = Order(
-            self.threads, blocks, self.program.uses_warp_barrier, self.now
-        )
+        self.order = Order(self.threads, blocks, self.program.uses_warp_barrier, self.now)
+        self.globals.begin(self.order)
         self.shared = SharedMemory(
             self.shared_size,
             blocks,
@@ -118,6 +125,7 @@ class Machine:
             self.program.sites,
             self.order,
             self.element,
+            every_lane=self.program.uses_warp_mask,
         )
         self.copies: AsyncCopies | None = None
         self.local = LocalMemory(self.local_size, self.threads * blocks, self.log, self.counts)
@@ -327,14 +335,30 @@ class Machine:
         self.release(np.flatnonzero(released) if others.any() else None)
 
     def same_barriers(self) -> list[list[int]]:
-        """Basic blocks where lanes are parked, those together that are one barrier of the source: the
-        compiler copies it where it unrolls a loop.
+        """Basic blocks where lanes are parked, those together that are one barrier of the source.
+
+        The compiler copies a barrier where it unrolls or peels a loop. Copies come from one line by one
+        call, and one after the other: two that exclude each other stand in two branches, perhaps on one line
+        (the columns do not tell: the compiler gives all statements of a line that of the first).
         """
-        groups: dict[tuple[int, str], list[int]] = {}
-        for number in self.parked:
+        if len(self.parked) == 1:
+            return [list(self.parked)]
+        groups: dict[tuple[int, int, str], list[list[int]]] = {}
+        for number in sorted(self.parked):
             barrier = self.program.blocks[number].instructions[-1]
-            groups.setdefault((barrier.line, str(barrier.operands)), []).append(number)
-        return list(groups.values())
+            same = groups.setdefault((barrier.line, barrier.caller, str(barrier.operands)), [])
+            for group in same:
+                if all(self.in_turn(number, other) for other in group):
+                    group.append(number)
+                    break
+            else:
+                same.append([number])
+        return [group for same in groups.values() for group in same]
+
+    def in_turn(self, one: int, other: int) -> bool:
+        """Whether a thread can come to one of these basic blocks after the other, in one turn of a loop."""
+        ahead = self.program.ahead
+        return bool(ahead[one] >> other & 1 or ahead[other] >> one & 1)
 
     def report_stuck(self) -> None:
         """Says who waits where in the first block that is stuck, and ends the launch."""
@@ -350,11 +374,20 @@ class Machine:
         text = f"{self.some(threads)} of {self.log.block_name(column)} {_wait(threads)} at {name}"
         other_line = 0
         if len(places) > 1:
-            second, others = places[1]
+            copies = next((group for group in self.same_barriers() if block.number in group), [])
+            second, others = next((p for p in places[1:] if p[0].number not in copies), places[1])
             other_line = second.instructions[-1].line
+            one, other = f"on line {line}", f"{CALLS[second.kind]} on line {other_line}"
+            if (line, block.kind) == (other_line, second.kind):
+                other = f"another one on line {line}"
+                callers = block.instructions[-1].caller, second.instructions[-1].caller
+                if callers[0] != callers[1] and all(callers):
+                    one = f"of line {line}, called on line {callers[0]}"
+                    other = f"the one called on line {callers[1]}"
+                    line, other_line = callers
             text += (
-                f" on line {line}, while {self.some(others)} {_wait(others)} at {CALLS[second.kind]} on line "
-                f"{other_line}: every thread of the block must reach the same one"
+                f" {one}, while {self.some(others)} {_wait(others)} at {other}: "
+                "every thread of the block must reach the same one"
             )
         else:
             ended = self.threads - int(self.alive[column])
@@ -369,9 +402,12 @@ class Machine:
     def out_of_budget(self, block: Block, lanes: Lanes) -> None:
         who = self.log.place(int(lanes.numbers[0]))
         text = (
-            f"{who} still runs, after {self.instructions:,} instructions of all threads together: a loop "
-            "around this line does not end, or takes far too many steps"
+            f"{who} still runs where the simulator gives up, after {self.instructions:,} instructions of all "
+            "threads together: a loop around this line does not end, or takes far too many steps"
         )
+        # Lanes of one warp that wait for each other come to their end on a card, after a time.
+        if any(i.parts[0] == "atom" or "volatile" in i.parts for i in self.program.memory_instructions()):
+            text += ", or waits too long for another thread"
         self.log.add("timeout", block.instructions[-1].line, text)
         raise Stop
 
@@ -521,8 +557,6 @@ class Machine:
             packed = self.local.words.column_bytes(lane, int(places[k]) - LOCAL_WINDOW)
             line = printf.formatted(self.string(int(texts[k])), packed, self.string)
             self.log.output.append(f"{self.log.place(lane)}: {line}")
-        if len(self.log.output) == MAX_PRINTED:
-            self.log.note(f"only the first {MAX_PRINTED} lines of printf are kept")
         return U32(0)
 
     def string(self, address: int) -> str:
@@ -611,9 +645,9 @@ class Machine:
         if self.copies:
             self.copies.commit(self.lanes)
 
-    def wait_for_copies(self, latest: int | None) -> None:
+    def wait_for_copies(self, latest: int | None, site: Site) -> None:
         if self.copies:
-            self.copies.wait(self.lanes, latest)
+            self.copies.wait(self.lanes, latest, site.number)
 
     def access(
         self, site: Site, base: Array, offset: int, origin: str, values: Any, atomic: Any = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .lanes import Lanes
 from .numerics import U8, U32, U64, UNSIGNED
 from .program import Site
-from .races import Shadow
+from .races import Last, Shadow
 
 SLOT_BITS = 36
 
@@ -39,7 +39,8 @@ class Buffer:
         self.data[: content.nbytes] = np.ascontiguousarray(content).reshape(-1).view(U8)
         places = len(self.data) // grain
         self.written = None if known else np.zeros(places, bool)
-        self.shadow = Shadow(places, 1, 1) if shadowed else None
+        self.shadow: Shadow | None = Shadow(places, 1) if shadowed else None
+        self.read_only: Last | None = None  # who last read a place by ld.global.nc
 
     def read(self, offset: Array, element: int, count: int) -> list[Array]:
         """`count` neighbouring elements of `element` bytes at byte `offset` (in bounds and aligned)."""

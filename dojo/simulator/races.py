@@ -3,8 +3,9 @@
 Two accesses to one place by different threads, one of them a write, are a race unless a barrier orders
 them. The shadow keeps, for every place, two writers and two readers, so its size does not grow with the
 run. Two readers are enough: whoever writes next races with at least one of two different threads. The two
-are chosen from different groups (warps for shared memory, blocks for global) where there is a choice,
-because a `__syncwarp()` orders only threads of one group.
+are chosen as far apart as may be (two blocks, else two warps, else two lanes), because a `__syncwarp()`
+orders only threads of one warp, and a `__syncthreads()` those of one block. A `__syncwarp(mask)` orders some
+lanes of a warp and not others: for a kernel that has one, the last access of every lane is kept beside.
 
 Atomics do not race with atomics; nor does the plain read that a compare-and-swap loop begins with. Time is
 a counter that the machine advances at every barrier; an access is ordered before a later one if a barrier
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 Index = NDArray[Any]
 NOBODY = -1
 Ordered = Callable[[Index, Index, Index], Index]  # (earlier threads, their times, positions) -> bool
+Apart = Callable[[Index, Any, Index], Index]  # (threads, times of their accesses, other threads) -> ranks
+LANES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Conflict:
     sites: Index
 
 
-class _Last:
+class Last:
     """One remembered access a place: thread, memory instruction, time."""
 
     def __init__(self, size: int) -> None:
@@ -51,25 +54,42 @@ class _Last:
         self.time = np.repeat(self.time, columns)
 
 
+def in_two_warps(threads: Index, times: Any, others: Index) -> Index:
+    """`Apart` for the threads of one block, between two of its barriers."""
+    ranks: Index = threads // LANES != others // LANES
+    return ranks
+
+
 class Shadow:
     """The shadow of `places` (words, or smaller if the kernel makes smaller accesses) in `columns` blocks.
 
-    `group` is the number of threads whose order a weaker barrier can settle. Threads are numbered below
-    2**31.
+    `apart` ranks how far a thread is from another one, from 0 to `ranks` - 1: the farther, the fewer
+    barriers order the two. `every_lane`: keep what each lane of a warp did last, too. Threads are numbered
+    below 2**31.
     """
 
-    def __init__(self, places: int, columns: int, group: int) -> None:
-        self.places, self.columns, self.group = places, columns, group
+    def __init__(
+        self,
+        places: int,
+        columns: int,
+        apart: Apart = in_two_warps,
+        ranks: int = 2,
+        every_lane: bool = False,
+    ) -> None:
+        self.places, self.columns = places, columns
+        self.apart, self.ranks, self.every_lane = apart, ranks, every_lane
         self.clear()
 
     def clear(self) -> None:
         size = self.places * self.columns
-        self.writer, self.other_writer, self.reader, self.other_reader = (_Last(size) for _ in range(4))
+        self.writer, self.other_writer, self.reader, self.other_reader = (Last(size) for _ in range(4))
+        # a row of places for each lane, of whichever warp: for accesses of two warps the two above are enough
+        self.lane_writer, self.lane_reader = (Last(LANES * size if self.every_lane else 0) for _ in range(2))
         self.touched = False
 
     def clear_columns(self, columns: Index) -> None:
         for last in self._all():
-            last.thread.reshape(self.places, self.columns)[:, columns] = NOBODY
+            last.thread.reshape(-1, self.columns)[:, columns] = NOBODY
 
     def widen(self, columns: int) -> None:
         """From one column that stands for all blocks to one column each."""
@@ -77,8 +97,11 @@ class Shadow:
             last.repeat(columns)
         self.columns = columns
 
-    def _all(self) -> list[_Last]:
-        return [self.writer, self.other_writer, self.reader, self.other_reader]
+    def _all(self) -> list[Last]:
+        return [
+            *(self.writer, self.other_writer, self.lane_writer),
+            *(self.reader, self.other_reader, self.lane_reader),
+        ]
 
     def read(
         self,
@@ -95,14 +118,22 @@ class Shadow:
         """
         conflicts = [
             conflict
-            for last in (self.writer, self.other_writer)
-            for conflict in self._against(last, "read after write", place, thread, ordered, exempt)
+            for last, at in self._kept(self.writer, self.other_writer, self.lane_writer, place)
+            for conflict in self._against(last, "read after write", at, thread, ordered, exempt)
         ]
-        self._remember(self.reader, self.other_reader, place, thread, site, time)
+        self._remember(self.reader, self.other_reader, self.lane_reader, place, thread, site, time)
         return conflicts
 
+    def _kept(self, last: Last, other: Last, lane: Last, place: Index) -> list[tuple[Last, Index]]:
+        """Every access that is remembered of these places: where, and the index there."""
+        found = [(last, place), (other, place)]
+        if self.every_lane:
+            size = self.places * self.columns
+            found += [(lane, place + row * size) for row in range(LANES)]
+        return found
+
     def _remember(
-        self, last: _Last, other: _Last, place: Index, thread: Index, site: int, time: int
+        self, last: Last, other: Last, lane: Last, place: Index, thread: Index, site: int, time: int
     ) -> Index:
         """Notes the access; returns who stands for it in each place, where several lanes of it meet."""
         before = last.thread[place]
@@ -112,13 +143,16 @@ class Shadow:
             self._keep_two(last, other, place, thread, before, now, site, time)
         last.site[place] = site
         last.time[place] = time
+        if self.every_lane:
+            at = thread % LANES * (self.places * self.columns) + place
+            lane.thread[at], lane.site[at], lane.time[at] = thread, site, time
         self.touched = True
         return now
 
     def _keep_two(
         self,
-        last: _Last,
-        other: _Last,
+        last: Last,
+        other: Last,
         place: Index,
         thread: Index,
         before: Index,
@@ -126,25 +160,24 @@ class Shadow:
         site: int,
         time: int,
     ) -> None:
-        """Chooses the second thread: the one before, or another lane of this very access, if possible of
-        another group.
+        """Chooses the second thread: the one before, or another lane of this very access, whichever is
+        farthest from the first, and the later one of two equally far.
         """
         second = other.thread[place]
-        group_now = now // self.group
-        keeps = (second != NOBODY) & (second // self.group != group_now)
-        replaced = (before != NOBODY) & (before != now) & ((before // self.group != group_now) | ~keeps)
-        at = np.flatnonzero(replaced)
+        kept = self.apart(second, other.time[place], now) * (second != NOBODY)
+        far = self.apart(before, last.time[place], now)
+        at = np.flatnonzero((before != NOBODY) & (before != now) & (far >= kept))
         if len(at):
             other.thread[place[at]] = before[at]
             other.site[place[at]] = last.site[place[at]]
             other.time[place[at]] = last.time[place[at]]
         beside = thread != now  # lanes of one access share a place: the last one stands, another comes second
         if np.count_nonzero(beside):
-            far = beside & (thread // self.group != group_now)
+            far = self.apart(thread, time, now)
             second = other.thread[place]
-            near = beside & ~far & ((second == NOBODY) | (second // self.group == group_now))
-            for which in (near, far):
-                at = np.flatnonzero(which)
+            kept = self.apart(second, other.time[place], now) * (second != NOBODY)
+            for rank in range(self.ranks):
+                at = np.flatnonzero(beside & (far == rank) & (kept <= rank))
                 other.thread[place[at]] = thread[at]
                 other.site[place[at]] = site
                 other.time[place[at]] = time
@@ -169,19 +202,19 @@ class Shadow:
         write that put it there.
         """
         conflicts: list[Conflict] = []
-        for last in (self.writer, self.other_writer):
-            conflicts += self._against(last, "write after write", place, thread, ordered, exempt)
+        for last, at in self._kept(self.writer, self.other_writer, self.lane_writer, place):
+            conflicts += self._against(last, "write after write", at, thread, ordered, exempt)
         if conflicts and unchanged is not None:
             same = unchanged()
             conflicts = [c for c in (_only(c, ~same[c.positions]) for c in conflicts) if len(c.positions)]
-        for last in (self.reader, self.other_reader):
-            conflicts += self._against(last, "write after read", place, thread, ordered, exempt)
-        now = self._remember(self.writer, self.other_writer, place, thread, site, time)
+        for last, at in self._kept(self.reader, self.other_reader, self.lane_reader, place):
+            conflicts += self._against(last, "write after read", at, thread, ordered, exempt)
+        now = self._remember(self.writer, self.other_writer, self.lane_writer, place, thread, site, time)
         return conflicts, np.flatnonzero(now != thread)
 
     def _against(
         self,
-        last: _Last,
+        last: Last,
         kind: str,
         place: Index,
         thread: Index,

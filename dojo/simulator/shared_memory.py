@@ -20,7 +20,7 @@ from .findings import IN_WARP, OVERWRITES, VERB, Counts, Log
 from .lanes import Lanes
 from .memory import Words, exempt, merge
 from .numerics import I64, U64
-from .order import Order
+from .order import HANDED_ON, Order
 from .program import Site
 from .races import Conflict, Shadow
 
@@ -42,7 +42,7 @@ class SharedMemory:
     """The shared memory of a chunk of `blocks` blocks, `size` bytes each.
 
     `grain`: bytes a place of the race shadow. `extents`: (start, end) of each variable. `element(variable,
-    byte)` words an element for a message.
+    byte)` words an element for a message. `every_lane`: of the race shadow.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class SharedMemory:
         sites: list[Site],
         order: Order,
         element: Callable[[str, int], str],
+        every_lane: bool,
     ) -> None:
         self.size, self.blocks, self.grain, self.extents = size, blocks, grain, extents
         self.log, self.counts, self.sites, self.order, self.element = log, counts, sites, order, element
@@ -64,11 +65,12 @@ class SharedMemory:
         self.words = Words(size, blocks)
         places = self.words.data.shape[0] * 4 // grain
         self.written = np.zeros((places, 1), bool)  # one column stands for all blocks while they are alike
-        self.shadow = Shadow(places, 1, 32)
+        self.shadow = Shadow(places, 1, every_lane=every_lane)
         self.plans: dict[int, Plan] = {}
         self.unset: list[Array] = [np.False_] * 4  # where the last load found what nobody wrote, by element
         self.judges = True  # until the first race between warps
-        self.in_flight: NDArray[np.int32] | None = None  # the cp.async that each place is waiting for
+        self.in_flight: NDArray[np.bool_] | None = None  # the places that a cp.async may still write
+        self.copied: NDArray[np.int32]  # and the last such instruction of each
 
     def barrier(self, columns: NDArray[np.intp] | None) -> None:
         """All threads of these blocks (None: of all) have met: nothing from before can race any more."""
@@ -77,7 +79,7 @@ class SharedMemory:
             self.shadow.clear_columns(columns)
             return
         if self.shadow.columns > 1:
-            self.shadow = Shadow(self.shadow.places, 1, 32)
+            self.shadow = Shadow(self.shadow.places, 1, every_lane=self.shadow.every_lane)
         elif self.shadow.touched:
             self.shadow.clear()
         if self.written.shape[1] > 1 and (self.written == self.written[:, :1]).all():
@@ -96,29 +98,29 @@ class SharedMemory:
                 self.written[(first + step)[inside], column[which][inside]] = False
 
     def landed(self, places: Array, lanes: Array, site: int) -> None:
-        """Copies of cp.async that their threads have waited for: from now on like stores of these threads."""
+        """Copies of cp.async that their threads have waited for: from now on like stores of these threads,
+        made at the wait.
+        """
         assert self.in_flight is not None
         self._widen()
-        self.in_flight[places] = -1
+        self.in_flight[places] = False
         threads = np.broadcast_to(lanes // self.blocks, places.shape).reshape(-1)
         self.shadow.write(places.reshape(-1), threads, site, self.order.now, None)
 
     def _judge_in_flight(self, site: Site, plan: Plan, place: Any) -> None:
         assert self.in_flight is not None
         column = np.arange(self.blocks) if plan.column is None else plan.column
-        copies = self.in_flight[
-            place[:, None] * self.blocks + column if plan.column is None else place * self.blocks + column
-        ]
-        at = np.argwhere(copies != -1)
+        index = place[:, None] * self.blocks + column if plan.column is None else place * self.blocks + column
+        at = np.argwhere(self.in_flight[index])
         if len(at):
             k = int(at[0][0])
             block = int(at[0][-1]) if plan.column is None else int(plan.column[k])
-            other = self.sites[int(copies[tuple(at[0])])]
+            other = self.sites[int(self.copied[index[tuple(at[0])]])]
             who = self.log.place(int(plan.thread[k]) * self.blocks + block)
             name = self._name(int(place[k]) * self.grain)
             text = (
                 f"{who} {OVERWRITES[site.op]} {name}, which the cp.async on line {other.line} may still be "
-                "copying: nobody has waited for it (read after write)"
+                f"copying: nobody has waited for it ({'read' if site.op == 'load' else 'write'} after write)"
             )
             self.log.add("race", site.line, text, other.line, "in flight")
 
@@ -279,14 +281,21 @@ class SharedMemory:
             at, who, column = place, plan.thread, np.zeros(len(place), np.intp)
 
         def ordered(before: Any, time: Any, positions: Any) -> Any:
-            return self.order.ordered(before, time, who[positions], column[positions])
+            mine = who[positions], column[positions]
+            met = self.order.ordered(before, time, *mine)
+            if self.order.hands_on:
+                handed_on = ~met & self.order.may_be_handed_on(before, time, *mine)
+                if handed_on.any():
+                    self.log.note(HANDED_ON)
+                met = met | handed_on
+            return met
 
         def unchanged() -> Any:
             stored = self.words.read(plan.address, plan.column, site.element, site.count)
             same = np.all([have == want for have, want in zip(stored, contents, strict=True)], axis=0)
             return same.reshape(-1) if plan.column is not None or columns > 1 else same.all(axis=1)
 
-        judge = ordered if self.order.warp_barriers else None
+        judge = ordered if self.order.warp_barriers or self.order.hands_on else None
         free = exempt(self.sites, site)
         beside: Any = ()
         if site.op == "load":
@@ -340,15 +349,18 @@ class SharedMemory:
         n = int(apart.argmax())
         k, earlier = int(conflict.positions[n]), int(conflict.threads[n])
         other = self.sites[int(conflict.sites[n])]
-        barrier = "with no __syncthreads() between" if apart.any() else IN_WARP
+        who, index, barrier = self.log.thread_name(earlier), int(at[k]) // self.shadow.columns, "between"
+        if other.op == "wait":
+            copy = self.sites[int(self.copied[index * self.blocks + int(column[k])])]
+            who, barrier = f"{who} copied on line {copy.line} and", "after that"
         self.log.race(
             site,
             other,
             conflict.kind,
             self.log.place(int(thread[k]) * self.blocks + int(column[k])),
-            self.log.thread_name(earlier),
-            self._name(int(at[k]) // self.shadow.columns * self.grain),
-            barrier,
+            who,
+            self._name(index * self.grain),
+            f"{'with no __syncthreads()' if apart.any() else IN_WARP} {barrier}",
         )
 
     def _judge_clash(self, site: Site, plan: Plan, contents: Any, place: Any) -> None:

@@ -436,7 +436,8 @@ class _Writer:
         if not words <= known or i.parts[-1] not in BYTES:
             raise Unsupported(i.opcode, i.line)
         joined = (self.program.joined or {}).get(id(i), -1)
-        name = self.add_site(i.line, op, space, BYTES[i.parts[-1]], count, optimistic, joined)
+        element, read_only = BYTES[i.parts[-1]], "nc" in words
+        name = self.add_site(i.line, op, space, element, count, optimistic, joined, read_only)
         return name, self.program.sites[-1]
 
     def add_site(
@@ -448,9 +449,11 @@ class _Writer:
         count: int,
         optimistic: bool = False,
         joined: int = -1,
+        read_only: bool = False,
     ) -> str:
         """A new memory instruction; returns the name of its constant."""
-        site = Site(len(self.program.sites), line, op, space, element, count, optimistic, joined)
+        number = len(self.program.sites)
+        site = Site(number, line, op, space, element, count, optimistic, joined, read_only)
         self.program.sites.append(site)
         self.constants[f"S{site.number}"] = _Named(site)
         return f"S{site.number}"
@@ -520,7 +523,7 @@ class _Writer:
 
     def do_atom(self, i: Instruction) -> None:
         kind = i.parts[-1]
-        name, _ = self.site(i, "atomic")
+        name, site = self.site(i, "atomic")
         what = next(
             (
                 p
@@ -533,8 +536,10 @@ class _Writer:
             raise Unsupported(i.opcode, i.line)
         to, address, *values = (None, *i.operands) if i.parts[0] == "red" else i.operands
         texts = ", ".join(self.source(v, kind, i.line, effect=True) for v in values)
-        place = self.address(address, self.program.sites[-1], i.line)
+        place = self.address(address, site, i.line)
         self.assign(to, kind, f"M.atomic({name}.site, {place}, {what!r}, ({texts},))", i.line)
+        if self.program.uses_any_fence:
+            self.lines.append("M.order.atomic(M.lanes)")
 
     do_red = do_atom
 
@@ -545,10 +550,10 @@ class _Writer:
         words = i.parts[1:]
         if words == ("async", "commit_group"):
             self.lines.append("M.commit_copies()")
-        elif words == ("async", "wait_all"):
-            self.lines.append("M.wait_for_copies(None)")
-        elif words == ("async", "wait_group"):
-            self.lines.append(f"M.wait_for_copies({getattr(i.operands[0], 'value', 0)})")
+        elif words in (("async", "wait_all"), ("async", "wait_group")):
+            latest = None if words[1] == "wait_all" else getattr(i.operands[0], "value", 0)
+            name = self.add_site(i.line, "wait", "shared", 4, 1)
+            self.lines.append(f"M.wait_for_copies({latest}, {name}.site)")
         elif (
             words[0] == "async" and words[1] in ("ca", "cg") and "global" in words and "mbarrier" not in words
         ):
@@ -567,8 +572,14 @@ class _Writer:
 
     def do_membar(self, i: Instruction) -> None:
         """A fence orders a thread's own accesses; the machine does them in order anyway."""
+        self.lines.append("M.order.fence(M.lanes)")
 
-    do_fence = do_prefetch = do_prefetchu = do_nanosleep = do_membar
+    do_fence = do_membar
+
+    def do_prefetch(self, i: Instruction) -> None:
+        pass
+
+    do_prefetchu = do_nanosleep = do_prefetch
 
     # control
 

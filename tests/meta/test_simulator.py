@@ -13,6 +13,7 @@ Every kernel gets x, random numbers in (-1, 1), o, zeros, and n = 5.
 from __future__ import annotations
 
 import re
+import struct
 from ast import literal_eval
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ import pytest
 
 from dojo import simulate, simulator
 from dojo.compile import compile_cuda
+from dojo.simulator import printf
 
 N, n = 76_800, 5
 x = np.random.default_rng(1).uniform(-1, 1, N).astype(np.float32)
@@ -172,15 +174,20 @@ WANT = {
     "halves": X[lane ^ 3],
     "the_whole_then_halves": 2 * X[lane ^ 1] + X[31 - lane],
     "by_way_of_a_third_lane": [1.0],
+    "a_half_reads_and_waits": np.where(np.arange(64) % 32 < 16, 0, X[np.arange(64) // 32]),
     "end_of_a_tree": [X[:64].sum()],
     "histogram": np.bincount((x[:768] * 8 + 8).astype(int), minlength=16).astype(np.int32),
     "atomics_of_a_warp": np.tile(np.repeat(np.arange(256).reshape(8, 32).sum(1), 32), 2) * 1.0,
     "compare_and_swap": [4 * 16 * 6.0],
     "ticket": np.repeat(np.arange(20.0), 64),
     "in_global_memory_with_a_barrier": np.concatenate([[b, b[::-1]] for b in X[:192].reshape(3, 64)]),
+    "a_global_word_for_one_warp": [5.0, 5.0, 5.0, 0.0],
     "blocks_raise_a_flag": [1.0],
     "the_last_block_sums": np.r_[X[:64], np.zeros(36), np.int32([64]).view(np.float32), X[:64].sum()],
     "a_block_waits_for_another_at_its_barriers": np.r_[X[:64][::-1], np.zeros(64), X[:64][::-1]],
+    "a_lock_with_fences": np.full(384, 192.0),
+    "a_lock_with_fences_for_a_global_word": [192.0, 192.0, 192.0, 0.0],
+    "ldg_of_neighbours": np.pad(X[:128, None], ((0, 0), (4, 3))),
     "copy": X[:128].reshape(2, 64)[:, ::-1],
     "copies_in_two_buffers": np.tile(sums[::-1], 2),
     # barriers.cu
@@ -198,6 +205,11 @@ WANT = {
     "a_cold_branch_before_a_shuffle": cold_branch(),
     "a_lock_for_two_blocks": [0.0, 3.0],
     "lanes_take_turns_at_a_lock": [0.0, 4.0],
+    "threads_leave_a_loop_of_calls": np.r_[X[64 * np.minimum(n - 1, 59 - np.arange(60))], np.zeros(4)],
+    "threads_leave_copies_of_a_loop": [X[np.arange(7 if k < 32 else 5) * 64 + (k ^ 1)].sum() for k in t],
+    "a_template_that_calls_itself": [
+        X[np.add.outer(64 * np.arange(3), np.arange(n)) + (k ^ 1)].sum() for k in t
+    ],
     "all_blocks_meet": np.r_[np.int32([16]).view(np.float32), np.arange(16)],
     # memory.cu
     "chosen_only_if_set": [-1.0 if (i := first_above(row, 0.5)) < 0 else 2 * row[i] + i for row in runs],
@@ -241,6 +253,25 @@ def test_printf_says_who_and_keeps_64_lines():
     assert len(run(kernel("prints_a_lot"))[0].output) == 64
 
 
+@pytest.mark.parametrize(
+    ("format", "values", "said"),
+    [
+        ("[%d] [%-3u]", struct.pack("iI", -1, 7), "[-1] [7  ]"),
+        ("[%*d] [%d]", struct.pack("iii", 6, 42, 7), "[    42] [7]"),
+        ("[%*d] [%d]", struct.pack("iii", -6, 42, 7), "[42    ] [7]"),
+        ("[%0*d] [%-*d]", struct.pack("iiii", 4, 7, 3, 1), "[0007] [1  ]"),
+        ("[%.*f] [%*.*f]", struct.pack("i4xdiid", 1, 2.25, 7, 3, 0.5), "[2.2] [  0.500]"),
+        ("[%.*f] [%.f]", struct.pack("i4xdd", -1, 0.5, 2.75), "[0.500000] [3]"),
+        ("[%*s]", struct.pack("i4xQ", 5, 3), "[  3!!]"),
+        ("[%*c] %d", struct.pack("ii", 3, 65), "[  A] ?"),
+        ("[%*d]", b"", "[?]"),
+        ("100%% %q %d", struct.pack("i", 5), "100% %q 5"),
+    ],
+)
+def test_a_format_of_printf(format, values, said):
+    assert printf.formatted(format, values, lambda address: f"{address}!!") == said
+
+
 def test_recursion_is_refused_by_its_name():
     with pytest.raises(simulator.Unsupported, match="fibonacci"):
         simulate(
@@ -258,9 +289,53 @@ def test_every_launch_begins_with_fresh_variables():
         assert run(kernel("variables"))[1][1] == 5
 
 
-def test_a_fence_leaves_a_note():
-    assert any("fence" in note for note in run(kernel("the_last_block_sums"))[0].notes)
-    assert not run(kernel("blocks_raise_a_flag"))[0].notes
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("the_last_block_sums", "between blocks .* a memory fence"),
+        ("a_lock_with_fences", "a fence and an atomic"),
+        ("a_lock_with_fences_for_a_global_word", "a fence and an atomic"),
+        ("blocks_raise_a_flag", ""),
+        ("a_lock_for_two_blocks", "between blocks .* a memory fence"),
+    ],
+)
+def test_a_fence_leaves_a_note(name, words):
+    notes = run(kernel(name))[0].notes
+    assert re.fullmatch(f"races .*{words}.*", *notes) if words else not notes
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "copy_with_a_wait_after_the_barrier",
+            "copied on line {-4} and waited for on line {-1}, with no __syncthreads() after that (read after",
+        ),
+        (
+            "copy_for_a_warp_without_syncwarp",
+            "waited for on line {-1}, with no __syncwarp() or __syncthreads() after that (read after write)",
+        ),
+        ("copy_without_a_wait", "which the cp.async on line {-3} may still be copying"),
+        ("copy_without_a_wait", "nobody has waited for it (read after write)"),
+        ("store_over_a_copy", "nobody has waited for it (write after write)"),
+        (
+            "ldg_of_what_it_wrote",
+            "reads argument 1[0] through the read-only cache, which may still hold what was there before the "
+            "same thread wrote it on line {-1}: what __ldg",
+        ),
+        (
+            "ldg_of_what_is_written_later",
+            "argument 1[69], which thread 4 of block 0 read through the read-only cache on line {-2}",
+        ),
+        ("before_one_of_two_arrays", "reads argument 0[-1], before its start"),
+        ("through_a_null_pointer_or_not", "reads address 0x0, which is in no array"),
+    ],
+)
+def test_what_a_finding_says(name, words):
+    """{-1}: the line before the finding's."""
+    findings = run(kernel(name))[0].findings
+    said = re.sub(r"{(-\d)}", lambda match: str(findings[0].line + int(match[1])), words)
+    assert said in " ".join(finding.message for finding in findings)
 
 
 # The launch itself.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import random
 
 import numpy as np
 import pytest
 
+from dojo.simulator.findings import Log
+from dojo.simulator.global_memory import GlobalMemory, _in_the_grid
 from dojo.simulator.lanes import Lanes, union
 from dojo.simulator.order import Order
 from dojo.simulator.races import Shadow
@@ -112,9 +116,9 @@ def test_by_warp(lanes):
 # The shadow: who is reported against whom. Warps of 32; an access is (op, threads, ...).
 
 
-def clashes(*steps, ordered=None, group=32):
+def clashes(*steps, ordered=None):
     """The kinds of conflict of each step on place 0; a step is "r", "w" or "a" (atomic) and its threads."""
-    shadow = Shadow(2, 1, group)
+    shadow = Shadow(2, 1)
     atomics = np.array([step[0] == "a" for step in steps])
     found = []
     for site, (op, *threads) in enumerate(steps):
@@ -173,7 +177,7 @@ def test_an_atomic_of_another_warp_is_kept():
 
 
 def test_blocks_have_shadows_of_their_own_and_lose_them_at_their_barrier():
-    shadow = Shadow(2, 1, 32)
+    shadow = Shadow(2, 1)
     shadow.write(np.array([1]), np.array([5]), 0, 0, None)
     shadow.widen(3)
     place = np.array([1 * 3 + column for column in range(3)])
@@ -182,6 +186,57 @@ def test_blocks_have_shadows_of_their_own_and_lose_them_at_their_barrier():
     assert conflict.positions.tolist() == [0, 2]
     assert conflict.threads.tolist() == [5, 5]
     assert not shadow.read(place - 3, np.array([6, 6, 6]), 1, 0, None)
+
+
+GRID_THREADS, GRID_BLOCKS = 96, 3
+
+
+def global_memory(order, *, every_lane):
+    memory = GlobalMemory({}, {}, Log((GRID_BLOCKS, 1, 1), (GRID_THREADS, 1, 1)), {}, [], True, every_lane)
+    memory.log.blocks, memory.order = GRID_BLOCKS, order
+    return memory
+
+
+@pytest.mark.parametrize("masks", [False, True], ids=["whole warps", "masks"])
+@pytest.mark.parametrize("blocks", [1, GRID_BLOCKS])
+def test_what_the_shadow_keeps_is_enough(masks, blocks):
+    """Random reads and barriers, then writes: the shadow knows of a race where a full record does."""
+    raced = 0
+    for seed in range(100):
+        pick = random.Random(seed)
+        order = Order(GRID_THREADS, GRID_BLOCKS, True, 0)
+        memory = global_memory(order, every_lane=masks)
+        shadow = Shadow(1, 1, _in_the_grid(memory.log, order, True), 4, every_lane=masks)
+        record = []  # (thread in the grid, time)
+        few = [0, 1, 33] if seed % 2 else pick.sample([0, 1, 2, 3, 33, 34, 66], pick.choice([2, 4, 7]))
+        for site in range(pick.randint(2, 12)):
+            block = np.array([pick.randrange(blocks)])
+            step = pick.choice(["read"] * 5 + ["syncwarp"] * 2 + ["syncthreads"])
+            if step == "syncthreads":
+                order.syncthreads(block)
+            elif step == "syncwarp":
+                warp, mask = pick.randrange(GRID_THREADS // 32), 0xFFFFFFFF
+                mask = pick.getrandbits(32) | 1 if masks else mask
+                lanes = np.array([warp * 32 + k for k in range(32) if mask >> k & 1])
+                order.syncwarp(
+                    Lanes(GRID_THREADS, GRID_BLOCKS, flat=lanes * GRID_BLOCKS + block), np.uint32(mask)
+                )
+            else:
+                threads = block * GRID_THREADS + pick.sample(few, pick.choice([1, 1, 2, len(few)]))
+                shadow.read(np.zeros(len(threads), np.intp), threads, site, order.now, None)
+                record += [(thread, order.now) for thread in threads]
+        for number in [thread + block * GRID_THREADS for thread in few for block in range(blocks)]:
+            thread, column = np.array([number % GRID_THREADS]), np.array([number // GRID_THREADS])
+            ordered = memory._ordered(thread, column, GRID_THREADS)
+            races = any(
+                other != number and not ordered(np.array([other]), np.array([time]), np.array([0]))[0]
+                for other, time in record
+            )
+            kept = copy.deepcopy(shadow)
+            found, _ = kept.write(np.array([0]), np.array([number]), 99, order.now, ordered)
+            assert bool(found) == races, (seed, number)
+            raced += races
+    assert raced
 
 
 # Order.

@@ -194,3 +194,83 @@ KERNEL(all_blocks_meet) {  // <<<16, 32>>>
         o[1 + blockIdx.x] = blockIdx.x;
     }
 }
+
+// One barrier or two: of a function, on one line, in a loop that the compiler copies.
+
+__device__ __forceinline__ void wait() { __syncthreads(); }
+__device__ __noinline__ void wait_far(float *s) { s[T] = 1; __syncthreads(); }
+
+KERNEL(one_function_in_two_branches) {
+    if (T < 40) {
+        wait();  //! barrier
+        o[T] = 1;
+    } else {
+        wait();
+        o[T] = 2;
+    }
+}
+
+KERNEL(one_function_in_two_branches_not_inlined) {
+    __shared__ float s[64];
+    if (T < 40)
+        wait_far(s);  //! barrier
+    else
+        wait_far(s);
+    o[T] = s[T];
+}
+
+KERNEL(one_function_for_some_then_for_all) {
+    if (T < 40) {
+        wait();  //! barrier
+        o[T] = 1;
+    }
+    wait();
+    o[T + 64] = 2;
+}
+
+KERNEL(two_barriers_on_one_line) {
+    for (int i = 0; i < n; i++)
+        if (T < 40) { __syncthreads(); o[T] = i; } else { __syncthreads(); o[T] = 2 * i; }  //! barrier
+}
+
+KERNEL(threads_leave_a_loop_of_calls) {
+    __shared__ float s[64];
+    auto meet = [] { wait(); };
+    for (int i = 0; i < n; i++) {
+        if (T >= 60 - i) return;
+        meet();
+        s[T] = x[i * 64 + T];
+        meet();
+        o[T] = s[0];
+    }
+}
+
+KERNEL(threads_leave_copies_of_a_loop) {
+    __shared__ float s[64];
+    int turns = T < 32 ? 7 : 5;
+    float sum = 0;
+#pragma unroll 4
+    for (int i = 0; i < turns; i++) {
+        s[T] = x[i * 64 + T];
+        wait();
+        sum += s[T ^ 1];
+        wait();
+    }
+    o[T] = sum;
+}
+
+template <int Turns> __device__ float turns(float *s, const float *x) {
+    s[T] = x[Turns * 64 + T];
+    __syncthreads();
+    float sum = s[T ^ 1];
+    __syncthreads();
+    if constexpr (Turns > 0) sum += turns<Turns - 1>(s, x);
+    return sum;
+}
+
+KERNEL(a_template_that_calls_itself) {
+    __shared__ float s[64];
+    float sum = 0;
+    for (int i = 0; i < n; i++) sum += turns<2>(s, x + i);
+    o[T] = sum;
+}

@@ -188,6 +188,16 @@ KERNEL(far_away) {
     o[T] = x[(long long)T << 40];  //! bounds
 }
 
+KERNEL(before_one_of_two_arrays) {
+    const float *p = T % 2 ? o : x;
+    o[T + 64] = p[(n - 5) * T - 1];  //! bounds
+}
+
+KERNEL(through_a_null_pointer_or_not) {
+    const float *p = T > 1 ? x : T == 1 ? o : (const float *)(long long)(n - 5);
+    o[T + 64] = p[T];  //! bounds
+}
+
 KERNEL(an_atomic_past_the_end) {
     atomicAdd(&o[76800 - 60 + T], 1.0f);  //! bounds
 }
@@ -252,4 +262,12 @@ KERNEL(dynamic_too_short) {  // shared=800
     raw[13 * T] = 1;  //! bounds
     __syncthreads();
     o[T] = raw[13 * (T ^ 1)];  //! bounds
+}
+
+KERNEL(read_before_the_loop_by_the_compiler) {
+    float sum = 0;
+    int end = 76800 / 5 * n;
+    for (int i = 0; i < n; i++)
+        sum += x[i * 64 + T] * x[end + T];  //! bounds
+    o[T] = sum;
 }

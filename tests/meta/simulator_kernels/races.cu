@@ -215,7 +215,7 @@ KERNEL(no_third_lane) {  // <<<1, 32>>>
     if (T == 20) o[0] = s;  //! race
 }
 
-KERNEL(three_readers) {  // <<<1, 32>>> known: the shadow keeps two readers of a group
+KERNEL(three_readers) {  // <<<1, 32>>>
     __shared__ volatile float s;
     if (T == 31) s = 1;
     __syncwarp();
@@ -223,6 +223,32 @@ KERNEL(three_readers) {  // <<<1, 32>>> known: the shadow keeps two readers of a
     if (T >= 2) __syncwarp(0xfffffffc);
     if (T == 2) s = 9;  //! race
     o[T] = v;
+}
+
+KERNEL(three_atomics) {  // <<<1, 32>>>
+    __shared__ int s;
+    if (T == 31) s = 1;
+    __syncwarp();
+    if (T < 8) atomicAdd(&s, 1);
+    if (T >= 6) __syncwarp(0xffffffc0);
+    if (T == 6) o[0] = s;  //! race
+}
+
+KERNEL(three_readers_of_a_global_word) {  // <<<2, 32>>>
+    float v = T < 8 ? ((volatile float *)o)[blockIdx.x] : 0;
+    if (T >= 2) __syncwarp(0xfffffffc);
+    if (T == 2) o[blockIdx.x] = 9;  //! race
+    o[64 + I] = v;
+}
+
+KERNEL(a_half_reads_and_waits) {  // <<<2, 32>>>
+    __shared__ volatile float s;
+    if (T == 0) s = x[blockIdx.x];
+    __syncwarp();
+    float v = T >= 16 ? s : 0;
+    if (T >= 16) __syncwarp(0xffff0000);
+    if (T == 16) s = 9;
+    o[I] = v;
 }
 
 KERNEL(end_of_a_tree_without_syncwarp) {  // <<<1, 32>>>
@@ -347,6 +373,37 @@ KERNEL(in_global_memory_with_a_barrier) {  // <<<3, 64>>>
     mine[T + 64] = mine[63 - T];
 }
 
+KERNEL(a_global_word_for_two_warps) {  // <<<3, 64>>>
+    float v = o[blockIdx.x];
+    __syncwarp();
+    if (T == 32) o[blockIdx.x] = v + 1;  //! race
+}
+
+KERNEL(a_global_word_for_two_warps_and_a_fence) {  // <<<3, 64>>>
+    float v = o[blockIdx.x];
+    __threadfence();
+    __syncwarp();
+    if (T == 32) o[blockIdx.x] = v + 1;  //! race
+}
+
+KERNEL(a_global_word_once_read_by_the_other_warp) {
+    volatile float *p = o;
+    if (T == 32) o[64] = p[0];
+    __syncthreads();
+    float v = T < 2 ? p[0] : 0;
+    if (T == 1) p[0] = v + 1;  //! race
+}
+
+KERNEL(a_global_word_for_one_warp) {  // <<<3, 32>>>
+    volatile float *p = o + blockIdx.x;
+    for (int i = 0; i < n; i++) {
+        float v = *p;
+        __syncwarp();
+        if (T == i) *p = v + 1;
+        __syncwarp();
+    }
+}
+
 KERNEL(a_barrier_orders_no_blocks) {  // <<<4, 64>>>
     o[I] = x[I];
     __syncthreads();
@@ -433,6 +490,96 @@ KERNEL(a_fence_of_the_block_orders_no_blocks) {  // <<<2, 64>>>
     if (I == 100) o[0] = o[0] + 1;  //! race
 }
 
+KERNEL(a_lock_with_fences) {  // <<<3, 128>>>
+    __shared__ float s;
+    __shared__ int lock;
+    if (T == 0) s = lock = 0;
+    __syncthreads();
+    if (T % 32 == 0) {
+        while (atomicCAS(&lock, 0, 1) != 0) {}
+        __threadfence_block();
+        *(volatile float *)&s += T;
+        __threadfence_block();
+        atomicExch(&lock, 0);
+    }
+    __syncthreads();
+    o[I] = s;
+}
+
+KERNEL(a_lock_with_fences_for_a_global_word) {  // <<<3, 128>>>
+    int *lock = (int *)&o[blockIdx.x + 3];
+    if (T % 32 == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {}
+        __threadfence_block();
+        ((volatile float *)o)[blockIdx.x] += T;
+        __threadfence_block();
+        atomicExch(lock, 0);
+    }
+}
+
+KERNEL(a_lock_without_fences) {  // <<<3, 128>>>
+    __shared__ float s;
+    __shared__ int lock;
+    if (T == 0) s = lock = 0;
+    __syncthreads();
+    if (T % 32 == 0) {
+        while (atomicCAS(&lock, 0, 1) != 0) {}
+        *(volatile float *)&s += T;  //! race
+        atomicExch(&lock, 0);
+    }
+    __syncthreads();
+    o[I] = s;
+}
+
+KERNEL(handed_on_before_the_fence) {
+    __shared__ volatile float s;
+    __shared__ int flag;
+    if (T == 0) flag = 0;
+    __syncthreads();
+    if (T == 32) {
+        s = 1;
+        atomicExch(&flag, 1);
+        __threadfence_block();
+    } else if (T == 0) {
+        while (atomicAdd(&flag, 0) == 0) {}
+        __threadfence_block();
+        o[0] = s;  //! race
+    }
+}
+
+KERNEL(fetched_before_the_fence) {
+    __shared__ volatile float s;
+    __shared__ int flag;
+    if (T == 0) flag = 0;
+    __syncthreads();
+    if (T == 32) {
+        s = 1;
+        __threadfence_block();
+        atomicExch(&flag, 1);
+    } else if (T == 0) {
+        while (atomicAdd(&flag, 0) == 0) {}
+        o[0] = s;  //! race
+    }
+}
+
+// The read-only cache.
+
+KERNEL(ldg_of_what_it_wrote) {
+    o[T] = x[T];
+    o[T + 64] = __ldg(&o[T]);  //! race
+}
+
+KERNEL(ldg_of_what_is_written_later) {  // <<<2, 64>>>
+    float v = __ldg(&o[(I + 1) % 128 + 64]);
+    __syncthreads();
+    if (I == 127) o[64 + 5] = v;  //! race
+}
+
+KERNEL(ldg_of_neighbours) {  // <<<2, 64>>>
+    float4 v = __ldg((float4 *)o + I * 2);
+    o[I * 8 + 4] = v.x + v.w + x[I];
+}
+
 // cp.async
 
 #define COPY(to, from) \
@@ -473,6 +620,33 @@ KERNEL(copy_without_a_barrier) {
     o[T] = s[63 - T];  //! race
 }
 
+KERNEL(copy_with_a_wait_after_the_barrier) {
+    __shared__ float s[64];
+    COPY(&s[T], x + T);
+    COMMIT;
+    __syncthreads();
+    WAIT(0);
+    o[T] = s[T ^ 32];  //! race
+}
+
+KERNEL(copy_for_a_warp_without_syncwarp) {
+    __shared__ float s[64];
+    COPY(&s[T], x + T);
+    COMMIT;
+    WAIT(0);
+    o[T] = s[T ^ 1];  //! race
+}
+
+KERNEL(store_over_a_copy) {
+    __shared__ float s[64];
+    COPY(&s[T], x + T);
+    COMMIT;
+    if (T >= n) s[T] = 0;  //! race
+    WAIT(0);
+    __syncthreads();
+    o[T] = s[63 - T];
+}
+
 KERNEL(copies_in_two_buffers) {  // <<<2, 64>>>
     __shared__ float s[2][64];
     float sum = 0;
@@ -511,4 +685,13 @@ KERNEL(a_wait_for_too_few) {
     WAIT(1);
     __syncthreads();
     o[T] = s[0][63 - T];  //! race
+}
+
+KERNEL(read_before_the_loop_by_the_compiler_too) {
+    __shared__ float base;
+    if (T == 0) base = x[0];
+    float sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i * 64 + T] - base;  //! race
+    o[T] = sum;
 }

@@ -84,7 +84,7 @@ check:
 	$(py) -m mypy
 	$(py) -m pytest tests/meta --numprocesses=auto --dist=worksteal $(ARGS)
 
-## make fidelity | on a GPU: record what ncu counts, and more
+## make fidelity | on a GPU, ten minutes: record what ncu counts
 fidelity:
 	$(install) run
 	@$(py) tests/fidelity/measure.py $(ARGS)

@@ -70,6 +70,7 @@ def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...], new: 
     if "prepare" in steps:
         out.mkdir(parents=True, exist_ok=True)
         for part in parts:
+            print(f"{part}: compiling and simulating, some minutes", flush=True)
             modules[part].prepare(folder, arch, new)
         (folder / "compiler.json").write_text(json.dumps(described(arch)))
     if "measure" in steps:

@@ -45,6 +45,8 @@ STAGE = (
 OTHER_TYPE = "the simulator counts fma of f64 and f16 too, the card's FFMA are of f32"
 ONE_COPY = "ptxas unrolls the loop by four, two and one rounds: in the copy of two it leaves a pair apart"
 LATER = "ptxas moves the sum into the branch that uses it"
+OWN_COPY = "ptxas unrolls the loop: lanes with more turns than others make their last ones in another copy"
+READ_ONLY = "what ld.global.nc reads does not change, so ptxas reads it once for the whole loop"
 # File, kernel or launch -> [counters, why the card counts otherwise]. Nothing else differs; all these do.
 DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
     "01_naive.printf.cu": [(GLOBAL, "the card's printf is code too, which loads and stores")],
@@ -56,6 +58,11 @@ DIFFERENT: dict[str, list[tuple[tuple[str, ...], str]]] = {
     "02_tiled.atomic_on_unset_output.cu": [(FMA + WAVEFRONTS, LATER)],
     **{f"async_{which}": [(STORES[:1], ASYNC)] for which in ("4", "8", "16", "16_past_l1", "4_masked")},
     "async_4_transposed": [(STORES, ASYNC)],
+    "02_tiled.cp_async_then_zero.cu": [(STORES[:1], ASYNC)],
+    "02_tiled.cp_async_waited_for_late.cu": [(STORES[:1], ASYNC)],
+    "05_reducesum.half_a_warp_a_row.cu": [(STORES, STAGE)],
+    "05_reducesum.host_headers.cu": [(GLOBAL[:2], OWN_COPY)],
+    "01_naive.ldg_of_its_output.cu": [(GLOBAL[:2], READ_ONLY)],
     "shared_atomic_float": [(WAVEFRONTS, FLOAT_ATOMIC)],
     "05_reducesum.atomic_before_the_zero.cu": [(WAVEFRONTS, FLOAT_ATOMIC)],
     "05_reducesum.read_twice.cu": [(FMA, "a division is several FFMA")],

@@ -30,8 +30,8 @@ LARGE = [
     (2, named(66, 68, 18, 1.0, 0.0), True),  # one tile of 3 steps for both blocks
     (2, named(130, 260, 36, 0.5, 2.0), False),  # 4 tiles, two for each block
     (2, named(129, 257, 5, 1.0, 0.0), False),  # the same with rows that are not aligned, and one step
-    (3, named(131, 259, 43, 1.0, 0.0), True),  # 3 whole tiles, and one for three blocks that add in turn
-    (3, named(5, 1028, 33, 0.5, 2.0), True),  # 3 whole tiles, and two for three blocks
+    (3, named(131, 259, 19, 1.0, 0.0), True),  # 3 whole tiles, and one for three blocks that add in turn
+    (3, named(5, 1028, 17, 0.5, 2.0), True),  # 3 whole tiles, and two for three blocks
     (3, named(257, 3, 17, 0.0, 1.0), False),  # one tile for each
 ]
 

@@ -15,7 +15,7 @@ from .findings import EARLIER, OVERWRITES, VERB, Counts, Log
 from .lanes import Lanes
 from .memory import ONES, SLOT_BITS, Buffer, exempt, merge
 from .numerics import I64, U64, UNSIGNED
-from .order import HANDED_ON, Order
+from .order import Order
 from .program import Site
 from .races import NOBODY, Apart, Last
 
@@ -64,12 +64,11 @@ class GlobalMemory:
         self.unset: list[Array] = [np.False_] * 4  # where the last load found what nobody wrote, by element
         self.order: Order
         for buffer in buffers.values():
-            if buffer.shadow is not None:
-                buffer.shadow.ranks = 4
-                if every_lane and buffer.shadow.places <= MOST_MASKED:
+            if buffer.shadow is not None and every_lane:
+                if buffer.shadow.places <= MOST_MASKED:
                     buffer.shadow.every_lane = True
                     buffer.shadow.clear()
-                elif every_lane:
+                else:
                     log.note(MASKED)
 
     def begin(self, order: Order) -> None:
@@ -311,13 +310,7 @@ class GlobalMemory:
         def ordered(before: Any, time: Any, positions: Any) -> Any:
             mine = column[positions]
             same = before // threads == mine + self.log.first_block
-            pair = before % threads, time, thread[positions], mine
-            met = self.order.ordered(*pair)
-            if self.order.hands_on:
-                handed_on = same & ~met & self.order.may_be_handed_on(*pair)
-                if handed_on.any():
-                    self.log.note(HANDED_ON)
-                met = met | handed_on
+            met = self.order.settled(self.log.note, before % threads, time, thread[positions], mine, same)
             if self.judges_blocks:
                 return same & met
             if not same.all():

@@ -11,6 +11,7 @@ atomics mean nobody knows here: such a pair is not judged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from .lanes import Lanes
 
+Note = Callable[[str], None]
 EVERY_LANE = 0xFFFFFFFF
 HANDED_ON = "races were not judged where a fence and an atomic may hand data on"
 
@@ -78,10 +80,18 @@ class Order:
             every = np.zeros((4, self.lanes), np.int64)
             self.fence_time, self.atomic_time, self.released, self.acquired = every
 
-    def may_be_handed_on(self, before: Any, time: Any, thread: Any, column: Any) -> Any:
-        """As `ordered`: may fences and atomics have ordered them?"""
+    def settled(
+        self, note: Note, before: Any, time: Any, thread: Any, column: Any, judged: Any = True
+    ) -> Any:
+        """As `ordered`, or else fences and atomics may have done it: of a `judged` pair that is noted."""
+        met = self.ordered(before, time, thread, column)
+        if not self.hands_on:
+            return met
         mine, theirs = thread * self.blocks + column, before * self.blocks + column
-        return (self.released[theirs] > time) & (self.acquired[mine] > time)
+        handed_on = judged & ~met & (self.released[theirs] > time) & (self.acquired[mine] > time)
+        if handed_on.any():
+            note(HANDED_ON)
+        return met | handed_on
 
     def ordered(self, before: Any, time: Any, thread: Any, column: Any) -> Any:
         """Of pairs of threads of one block (column): did a barrier join both since `time`?"""

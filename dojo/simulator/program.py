@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from .order import EVERY_LANE
 from .parse import (
     BYTES,
     Address,
@@ -308,11 +309,11 @@ def build(kernel: Kernel, unknown: frozenset[str] = frozenset()) -> Program:
     ):
         names["CC"] = None
     program = Program(kernel, blocks, {name: n for n, name in enumerate(names)})
-    program.uses_fence = any(i.parts[0] in ("membar", "fence") and "cta" not in i.parts for i in instructions)
-    program.uses_any_fence = any(i.parts[0] in ("membar", "fence") for i in instructions)
+    fences = [i for i in instructions if i.parts[0] in ("membar", "fence")]
+    program.uses_fence, program.uses_any_fence = any("cta" not in i.parts for i in fences), bool(fences)
     program.uses_warp_barrier = any(_ending(i) == "warp_barrier" for i in instructions)
     program.uses_warp_mask = any(
-        _ending(i) == "warp_barrier" and getattr(i.operands[0], "value", 0) not in (-1, 0xFFFFFFFF)
+        _ending(i) == "warp_barrier" and getattr(i.operands[0], "value", 0) not in (-1, EVERY_LANE)
         for i in instructions
     )
     program.uses_warps = any(_ending(i) in ("warp_barrier", "collective") for i in instructions)

@@ -63,8 +63,8 @@ def in_two_warps(threads: Index, times: Any, others: Index) -> Index:
 class Shadow:
     """The shadow of `places` (words, or smaller if the kernel makes smaller accesses) in `columns` blocks.
 
-    `apart` ranks how far a thread is from another one, from 0 to `ranks` - 1: the farther, the fewer
-    barriers order the two. `every_lane`: keep what each lane of a warp did last, too. Threads are numbered
+    `apart` ranks how far a thread is from another one, from 0 on: the farther, the fewer barriers order the
+    two. `every_lane`: keep what each lane of a warp did last, too. Threads are numbered
     below 2**31.
     """
 
@@ -73,11 +73,10 @@ class Shadow:
         places: int,
         columns: int,
         apart: Apart = in_two_warps,
-        ranks: int = 2,
         every_lane: bool = False,
     ) -> None:
         self.places, self.columns = places, columns
-        self.apart, self.ranks, self.every_lane = apart, ranks, every_lane
+        self.apart, self.every_lane = apart, every_lane
         self.clear()
 
     def clear(self) -> None:
@@ -176,7 +175,7 @@ class Shadow:
             far = self.apart(thread, time, now)
             second = other.thread[place]
             kept = self.apart(second, other.time[place], now) * (second != NOBODY)
-            for rank in range(self.ranks):
+            for rank in range(int(far.max()) + 1):
                 at = np.flatnonzero(beside & (far == rank) & (kept <= rank))
                 other.thread[place[at]] = thread[at]
                 other.site[place[at]] = site

@@ -20,7 +20,7 @@ from .findings import IN_WARP, OVERWRITES, VERB, Counts, Log
 from .lanes import Lanes
 from .memory import Words, exempt, merge
 from .numerics import I64, U64
-from .order import HANDED_ON, Order
+from .order import Order
 from .program import Site
 from .races import Conflict, Shadow
 
@@ -281,14 +281,7 @@ class SharedMemory:
             at, who, column = place, plan.thread, np.zeros(len(place), np.intp)
 
         def ordered(before: Any, time: Any, positions: Any) -> Any:
-            mine = who[positions], column[positions]
-            met = self.order.ordered(before, time, *mine)
-            if self.order.hands_on:
-                handed_on = ~met & self.order.may_be_handed_on(before, time, *mine)
-                if handed_on.any():
-                    self.log.note(HANDED_ON)
-                met = met | handed_on
-            return met
+            return self.order.settled(self.log.note, before, time, who[positions], column[positions])
 
         def unchanged() -> Any:
             stored = self.words.read(plan.address, plan.column, site.element, site.count)

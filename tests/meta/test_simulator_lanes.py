@@ -206,7 +206,7 @@ def test_what_the_shadow_keeps_is_enough(masks, blocks):
         pick = random.Random(seed)
         order = Order(GRID_THREADS, GRID_BLOCKS, True, 0)
         memory = global_memory(order, every_lane=masks)
-        shadow = Shadow(1, 1, _in_the_grid(memory.log, order, True), 4, every_lane=masks)
+        shadow = Shadow(1, 1, _in_the_grid(memory.log, order, True), every_lane=masks)
         record = []  # (thread in the grid, time)
         few = [0, 1, 33] if seed % 2 else pick.sample([0, 1, 2, 3, 33, 34, 66], pick.choice([2, 4, 7]))
         for site in range(pick.randint(2, 12)):

@@ -18,11 +18,22 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from launches import HARDWARE, ROOT, Case, Launch, Report, counted, in_order, recorded_case
+from launches import (
+    HARDWARE,
+    ROOT,
+    Case,
+    Launch,
+    Report,
+    counted,
+    in_order,
+    of_every_file,
+    progress,
+    recorded_case,
+)
 
 COUNTERS, SHARED_LOADS = HARDWARE / "counters.csv", HARDWARE / "shared_loads.csv"
 
@@ -83,13 +94,24 @@ def digest(file: str) -> str:
 
 def prepare(folder: Path, arch: str, new: bool = False) -> None:
     """Compile, and write down the launches, all or those without a row: needs no GPU."""
-    cases, left_out = counted()
     known = {key(row) for row in still_true(COUNTERS)} if new else set()
-    cases = [case for case in cases if case.row not in known]
-    rows = [(*case.row, digest(case.file)) for case in cases]
-    launches = [case.launch(arch) for case in cases]
+    rows, launches, left_out = [], [], {}
+    for file, made, why in of_every_file(partial(launches_of, arch, known), "counters"):
+        rows += [row for row, _ in made]
+        launches += [launch for _, launch in made]
+        if why:
+            left_out[file] = why
     (folder / "counters.pickle").write_bytes(pickle.dumps(launches))
     (folder / "counters.rows.pickle").write_bytes(pickle.dumps((rows, left_out)))
+
+
+def launches_of(
+    arch: str, known: set[tuple[str, str, str]], file: str
+) -> tuple[str, list[tuple[tuple[str, ...], Launch]], str]:
+    """The file, the beginning of each row with its launch, and why there is none."""
+    cases, why = counted(file)
+    made = [((*case.row, digest(file)), case.launch(arch)) for case in cases if case.row not in known]
+    return file, made, why
 
 
 def measure(folder: Path, out: Path) -> None:
@@ -104,7 +126,8 @@ def measure(folder: Path, out: Path) -> None:
     card = [sys.executable, str(Path(__file__).with_name("card.py")), str(folder / "counters.pickle")]
     metrics = list(METRICS.values())
     done: list[str] = []
-    for first in reversed(range(0, len(launches), CHUNK)):
+    chunks = range(0, len(launches), CHUNK)
+    for first in progress(reversed(chunks), len(chunks), "counters: under ncu, chunk"):
         log = folder / "ncu.csv"
         bounds = [str(first), str(min(first + CHUNK, len(launches)))]
         for _ in range(4):
@@ -127,13 +150,13 @@ def measure(folder: Path, out: Path) -> None:
 
 
 def disassemble(rows: Sequence[Sequence[str]], launches: Sequence[Launch], out: Path) -> None:
-    done: set[bytes] = set()
+    done: set[tuple[str, bytes]] = set()
     with tempfile.TemporaryDirectory() as folder, gzip.open(out / "sass.txt.gz", "wt") as sass:
         cubin = Path(folder, "kernel.cubin")
         for row, launch in zip(rows, launches, strict=True):
-            if launch.cubin in done:
+            if (row[0], launch.cubin) in done:
                 continue
-            done.add(launch.cubin)
+            done.add((row[0], launch.cubin))
             cubin.write_bytes(launch.cubin)
             listing = subprocess.run(
                 ["nvdisasm", "--print-code", "--print-line-info", str(cubin)],
@@ -144,7 +167,7 @@ def disassemble(rows: Sequence[Sequence[str]], launches: Sequence[Launch], out: 
             sass.write(f"#### {row[0]}\n{listing.stdout}{listing.stderr}\n")
 
 
-def record(folder: Path, out: Path, header: str) -> None:
+def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
     """The figures, from the tools' output to the .csv files. Rows that were not measured anew stay."""
     rows, left_out = pickle.loads((folder / "counters.rows.pickle").read_bytes())
     launches: list[Launch] = pickle.loads((folder / "counters.pickle").read_bytes())
@@ -160,31 +183,46 @@ def record(folder: Path, out: Path, header: str) -> None:
             raise ValueError(f"ncu's launch {index} is {name}, not {launch.entry}")
         figures.append([*row, *(values.get(metric, "") for metric in METRICS.values())])
     notes = [f"not launched: {name}: {why}" for name, why in left_out.items()]
-    write(COUNTERS, [header, *notes], ["file", "kernel", "size", "source", *METRICS], figures, 3)
+    write(COUNTERS, [header, *notes], ["file", "kernel", "size", "source", *METRICS], figures, 3, new)
 
     with gzip.open(out / "sass.txt.gz", "rt") as file:
         widths = dict(parse_sass(file.read()))
     loads = {}
     for row, launch in zip(rows, launches, strict=True):
-        if found := widths.get((row[0], launch.entry)):
+        if (found := widths.get((row[0], launch.entry))) is not None:
             loads[row[:2]] = [row[0], row[1], row[3], *(found[width] for width in WIDTHS)]
     head = f"Instructions in the machine code. {header}"
-    write(SHARED_LOADS, [head], ["file", "kernel", "source", *WIDTHS], [*loads.values()], 2)
+    write(SHARED_LOADS, [head], ["file", "kernel", "source", *WIDTHS], [*loads.values()], 2, new)
 
 
-def write(path: Path, notes: Sequence[str], names: Sequence[str], rows: list[list[Any]], keys: int) -> None:
+def write(
+    path: Path, notes: Sequence[str], names: Sequence[str], rows: list[list[Any]], keys: int, new: bool
+) -> None:
     """A .csv file of these rows and of its old ones that are still true, told apart by their first `keys`
-    cells. The first of `notes` says what they were measured on: ValueError, where the old ones were not.
+    cells. The first of `notes` says what they were measured on. Where the old ones were measured on something
+    else, they go, or, if the rows are to be `new` ones beside them, SystemExit.
     """
     measured = {tuple(row[:keys]) for row in rows}
     true = still_true(path) if path.exists() else []
     old = [[row.get(name, "") for name in names] for row in true if "size" not in row or recorded_case(row)]
     old = [row for row in old if tuple(row[:keys]) not in measured]
-    if old and (was := path.read_text().partition("\n")[0].removeprefix("# ")) != notes[0]:
-        raise ValueError(f"{path.name} has rows of {was!r}, which cannot stand beside rows of {notes[0]!r}")
+    if old and (was := heading(path)) != notes[0]:
+        if new:
+            raise SystemExit(cannot_join(path, was, notes[0]))
+        print(f"{path.name}: {len(old)} rows of {was!r} were not measured anew, and go", file=sys.stderr)
+        old = []
     with path.open("w", newline="") as file:
         file.write("".join(f"# {note}\n" for note in notes))
         csv.writer(file, lineterminator="\n").writerows([names, *sorted([*rows, *old], key=in_order)])
+
+
+def heading(path: Path) -> str:
+    """What a file's rows were measured on."""
+    return path.read_text().partition("\n")[0].removeprefix("# ")
+
+
+def cannot_join(path: Path, was: str, now: str) -> str:
+    return f"{path.name} has rows of {was!r}, beside which no rows of {now!r} can stand: measure all anew"
 
 
 def parse_ncu(text: str) -> Iterator[tuple[int, tuple[str, dict[str, str]]]]:
@@ -263,21 +301,26 @@ def figures(row: dict[str, str]) -> dict[str, int]:
     return {column: int(row[column]) for column in COMPARED if row[column]}
 
 
-def compare() -> int:
+def compare() -> None:
     """Print both sides of each cell that differs, then the equal cells of each counter."""
     equal: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for case, row in recorded_cases():
-        card, ours = figures(row), simulated(case.report)
-        for column in COMPARED:
-            if column in card:
-                total[column] += 1
-                equal[column] += card[column] == ours[column]
-        differing = [column for column in COMPARED if column in card and card[column] != ours[column]]
-        if differing:
-            text = ", ".join(f"{name} {ours[name]:,} (card {card[name]:,})" for name in differing)
-            print(f"{case}: {text}")
+    lines = []
+    for cells in of_every_file(compared, "compared"):
+        for name, card, ours in cells:
+            total.update(card.keys())
+            equal.update(column for column in card if card[column] == ours[column])
+            differing = [column for column in card if card[column] != ours[column]]
+            text = ", ".join(f"{column} {ours[column]:,} (card {card[column]:,})" for column in differing)
+            lines += [f"{name}: {text}"] * bool(differing)
+    print(*lines, sep="\n")
     print(f"\n{'counter':28}{'equal':>7} / total")
     for column in COMPARED:
         print(f"{column:28}{equal[column]:7} / {total[column]}")
-    return sum(total.values()) - sum(equal.values())
+
+
+def compared(file: str) -> list[tuple[str, dict[str, int], dict[str, int]]]:
+    """Of each launch of a file its name, what the card counted, and what the simulator does."""
+    rows = [row for row in still_true(COUNTERS) if row["file"] == file]
+    cases = [(case, row) for row in rows if (case := recorded_case(row))]
+    return [(str(case), figures(row), simulated(case.report)) for case, row in cases]

@@ -8,12 +8,14 @@ tests/meta/hardware/counter_kernels.cu take `in`, `out` and `n`. Nothing in here
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
+from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/meta")]
@@ -31,6 +33,7 @@ from dojo.task import Configuration, Problem, Size, problem  # noqa: E402
 
 HARDWARE = ROOT / "tests/meta/hardware"
 SMALL_KERNELS = HARDWARE / "counter_kernels.cu"
+SMALL = str(SMALL_KERNELS.relative_to(ROOT))
 FOLDERS = ("solutions", "tests/right", "tests/wrong")
 SEED = 7
 HANGS = {"no_progress", "phase_never_grows"}  # never launched on a card: their loops do not end
@@ -72,6 +75,8 @@ SHAPES = {  # of the small kernels: (grid, block); else two blocks of 256 thread
     ),
 }
 SHARED_BYTES = {"shared_dynamic": 1024, "fuse_dynamic": 4096}
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +184,7 @@ def small_arrays() -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def small_code(arch: str = "sm_80") -> Compiled:
-    return compile_cuda(read_source(SMALL_KERNELS), str(SMALL_KERNELS.relative_to(ROOT)), arch=arch)
+    return compile_cuda(read_source(SMALL_KERNELS), SMALL, arch=arch)
 
 
 def in_order(row: Sequence[str]) -> tuple[int, str]:
@@ -203,7 +208,7 @@ def files(folder: str) -> list[str]:
 
 def small_kernels() -> list[Case]:
     """Every kernel of counter_kernels.cu, in its order."""
-    return [Case(str(SMALL_KERNELS.relative_to(ROOT)), entry) for entry in small_code().resources]
+    return [Case(SMALL, entry) for entry in small_code().resources]
 
 
 def sizes(file: str, which: Sequence[Size] = ()) -> list[Case]:
@@ -245,38 +250,49 @@ def unsafe(case: Case) -> str:
         return f"unsupported by the simulator: {failure}"
 
 
-def counted() -> tuple[list[Case], dict[str, str]]:
-    """The launches whose traffic is compared, and for each file that is left out the reason.
-
-    Solutions at every size; the others at the first size at which they are safe.
+def counted(file: str) -> tuple[list[Case], str]:
+    """The launches whose traffic is compared: of a solution every size, of another kernel the first at which
+    it is safe. Where there is none, the reason too.
     """
+    if file == SMALL:
+        return small_kernels(), ""
+    if why := launchable(file):
+        return [], why
     cases: list[Case] = []
-    left_out = {}
-    for folder in FOLDERS:
-        for file in files(folder):
-            if why := launchable(file):
-                left_out[file] = why
-                continue
-            for case in sizes(file):
-                if why := unsafe(case):
-                    left_out.setdefault(file, why)
-                    continue
-                cases.append(case)
-                left_out.pop(file, None)
-                if folder != "solutions":
-                    break
-    return [*cases, *small_kernels()], left_out
+    reasons: list[str] = []
+    for case in sizes(file):
+        if why := unsafe(case):
+            reasons.append(why)
+            continue
+        cases.append(case)
+        if not file.startswith("solutions/"):
+            break
+    return cases, "" if cases else reasons[0]
 
 
-def sanitized() -> Iterator[Case]:
-    """The launches that compute-sanitizer looks at: of a wrong kernel the first size that has a finding."""
-    for folder in FOLDERS:
-        for file in files(folder):
-            if launchable(file):
-                continue
-            cases = every_size(file) if folder == "tests/wrong" else sizes(file)
-            try:
-                yield next((case for case in cases if case.report.findings), cases[0])
-            except Failure:
-                yield cases[0]
-    yield from small_kernels()
+def sanitized(file: str) -> list[Case]:
+    """The launches that compute-sanitizer looks at: one of a kata's kernel, with a finding if it has any."""
+    if file == SMALL:
+        return small_kernels()
+    if launchable(file):
+        return []
+    cases = every_size(file) if file.startswith("tests/wrong/") else sizes(file)
+    try:
+        return [next((case for case in cases if case.report.findings), cases[0])]
+    except Failure:
+        return cases[:1]
+
+
+def of_every_file(work: Callable[[str], Result], name: str) -> Iterator[Result]:
+    """What `work` says of each file, in order, with as many files at once as there are cores."""
+    every = [*(file for folder in FOLDERS for file in files(folder)), SMALL]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:  # each with a compiler of its own
+        yield from progress(pool.map(work, every), len(every), f"{name}: simulated")
+
+
+def progress(results: Iterable[Result], total: int, what: str) -> Iterator[Result]:
+    """The results as they come, with a line on stderr of how many there are."""
+    for done, result in enumerate(results, 1):
+        print(f"\r{what} {done} of {total}", end="", file=sys.stderr, flush=True)
+        yield result
+    print(file=sys.stderr)

@@ -8,7 +8,8 @@ needs a GPU, ncu and compute-sanitizer. Where the compiler and the card are on t
     python tests/fidelity/measure.py --measure FOLDER                   (card; CuPy is enough)
     python tests/fidelity/measure.py --record FOLDER                    (anywhere)
 
-With --new only launches without a row for the present text of their kernel; the other rows stay.
+With --new only launches without a row for the present text of their kernel; the other rows stay, which
+must have been measured on the same card with the same versions.
 """
 
 from __future__ import annotations
@@ -64,13 +65,19 @@ def output(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
+def strangers(header: str) -> str:
+    """Why rows of this card and these versions cannot be added to those that are there; "" if they can."""
+    counters = importlib.import_module("counters")
+    was = counters.heading(counters.COUNTERS)
+    return "" if was == header else counters.cannot_join(counters.COUNTERS, was, header)
+
+
 def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...], new: bool = False) -> None:
     out = folder / "out"
     modules = {part: importlib.import_module(part) for part in parts}
     if "prepare" in steps:
         out.mkdir(parents=True, exist_ok=True)
         for part in parts:
-            print(f"{part}: compiling and simulating, some minutes", flush=True)
             modules[part].prepare(folder, arch, new)
         (folder / "compiler.json").write_text(json.dumps(described(arch)))
     if "measure" in steps:
@@ -84,7 +91,7 @@ def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...], new: 
         compiler = json.loads((folder / "compiler.json").read_text())
         header = f"{json.loads((out / 'versions.json').read_text())}; {compiler}"
         for part in parts:
-            modules[part].record(folder, out, header)
+            modules[part].record(folder, out, header, new)
 
 
 def main() -> int:
@@ -110,8 +117,12 @@ def main() -> int:
 
     card = gpu.card()
     assert card
+    arch = options.arch or card.arch
+    if options.new and (why := strangers(f"{versions()}; {described(arch)}")):
+        print(why)
+        return 1
     with tempfile.TemporaryDirectory() as folder:
-        run(parts, Path(folder), options.arch or card.arch, ("prepare", "measure", "record"), options.new)
+        run(parts, Path(folder), arch, ("prepare", "measure", "record"), options.new)
     if "counters" in parts:
         importlib.import_module("counters").compare()
     return 0

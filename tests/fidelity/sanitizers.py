@@ -19,12 +19,13 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from os import cpu_count
 from pathlib import Path
 from typing import Any
 
 from counters import digest, key, still_true, write
-from launches import HARDWARE, Case, Failure, Launch, recorded_case, sanitized
+from launches import HARDWARE, Case, Failure, Launch, of_every_file, progress, sanitized
 
 SANITIZERS = HARDWARE / "sanitizers.csv"
 COLUMNS = ["file", "kernel", "size", "source", "tool", "report", "lines", "simulator"]
@@ -37,11 +38,19 @@ GROUP = 40  # launches of a process, where no report is expected
 def prepare(folder: Path, arch: str, new: bool = False) -> None:
     old = still_true(SANITIZERS) if new else []
     known = {key(row) for row in old} - {key(row) for row in old if row["report"] == NOT_RUN}
-    cases = [case for case in sanitized() if case.row not in known]
-    rows = [(*case.row, digest(case.file), sorted(findings(case))) for case in cases]
-    launches = [case.launch(arch) for case in cases]
-    (folder / "sanitizers.pickle").write_bytes(pickle.dumps(launches))
-    (folder / "sanitizers.rows.pickle").write_bytes(pickle.dumps(rows))
+    made = [
+        pair for pairs in of_every_file(partial(launches_of, arch, known), "sanitizers") for pair in pairs
+    ]
+    (folder / "sanitizers.pickle").write_bytes(pickle.dumps([launch for _, launch in made]))
+    (folder / "sanitizers.rows.pickle").write_bytes(pickle.dumps([row for row, _ in made]))
+
+
+def launches_of(
+    arch: str, known: set[tuple[str, str, str]], file: str
+) -> list[tuple[tuple[Any, ...], Launch]]:
+    """The beginning of each row, with the simulator's findings, and its launch."""
+    cases = [case for case in sanitized(file) if case.row not in known]
+    return [((*case.row, digest(file), sorted(findings(case))), case.launch(arch)) for case in cases]
 
 
 def findings(case: Case) -> set[tuple[str, int, int]]:
@@ -109,7 +118,8 @@ def measure(folder: Path, out: Path) -> None:
     logs = out / "sanitizers.txt.gz"
     logs.write_bytes(gzip.compress(f"{flags}\n".encode()))
     with ThreadPoolExecutor(cpu_count() or 2) as pool:
-        for job in as_completed([pool.submit(watch, job) for job in jobs(rows)]):
+        watched = [pool.submit(watch, job) for job in jobs(rows)]
+        for job in progress(as_completed(watched), len(watched), "sanitizers: watched"):
             with gzip.open(logs, "at") as file:  # at once: what is done stays, if time runs out
                 file.write(job.result() + "\n")
 
@@ -126,7 +136,7 @@ def reports(log: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
             yield what, places
 
 
-def record(folder: Path, out: Path, header: str) -> None:
+def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
     rows = pickle.loads((folder / "sanitizers.rows.pickle").read_bytes())
     with gzip.open(out / "sanitizers.txt.gz", "rt") as file:
         parts = re.split(r"^#### ", file.read(), flags=re.MULTILINE)[1:]
@@ -151,11 +161,9 @@ def record(folder: Path, out: Path, header: str) -> None:
         for index in group:
             told[index].add((tool, ending, ""))
     table = []
-    for index, (name, kernel, size, source, _) in enumerate(rows):
-        case = recorded_case({"file": name, "kernel": kernel, "size": size})
-        found = findings(case) if case else set()
+    for index, (name, kernel, size, source, found) in enumerate(rows):
         for tool, what, lines in sorted(told[index]) or [("all", "nothing", "")]:
             kinds = set(TOOLS.values()) if tool == "all" else {TOOLS[tool]}
             ours = {f"{line} {other}".removesuffix(" 0") for kind, line, other in found if kind in kinds}
             table.append([name, kernel, size, source, tool, what, lines, "; ".join(sorted(ours))])
-    write(SANITIZERS, [header], COLUMNS, table, 3)
+    write(SANITIZERS, [header], COLUMNS, table, 3, new)

@@ -81,7 +81,7 @@ def measure(folder: Path, out: Path) -> None:
     (out / "values.json").write_text(json.dumps(results))
 
 
-def record(folder: Path, out: Path, header: str) -> None:
+def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
     results = json.loads((out / "values.json").read_text())
     with VALUES.open("w", newline="") as file:
         file.write(f"# {header}\n")

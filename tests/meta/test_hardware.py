@@ -8,6 +8,8 @@ recorded is not compared.
 
 from __future__ import annotations
 
+import gzip
+import pickle
 import re
 import sys
 from itertools import groupby
@@ -23,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "fidelity"))
 import counters
 import sanitizers
 import values
-from launches import Case
+from launches import Case, Launch
 
 from dojo.simulator import run
 
@@ -297,15 +299,48 @@ def test_each_finding_that_no_tool_reports_has_its_reason() -> None:
 # ------------------------------------------------------------------------------------------ recording
 
 
-def test_rows_that_are_still_true_stay_beside_new_ones(tmp_path: Path) -> None:
+def test_rows_that_are_still_true_stay_beside_new_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, names = tmp_path / "rows.csv", ["file", "kernel", "size", "source", "fma"]
     naive, tiled = "solutions/01_naive.cu", "solutions/02_tiled.cu"
     launched = (tiled, "matmul_tiled", "1"), (naive, "matmul_naive", "2")
     now = [[file, kernel, "Width 64", counters.digest(file), fma] for file, kernel, fma in launched]
     changed = [naive, "matmul_naive", "Width 67", "other", "3"]
-    counters.write(path, ["card A"], names, [*now, changed], 3)
-    counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3)
-    left = [[row[name] for name in names] for row in counters.recorded(path)]
-    assert left == [[*now[1][:4], "4"], now[0]]
-    with pytest.raises(ValueError, match=r"card A.*cannot stand beside"):
-        counters.write(path, ["card B"], names, [now[1]], 3)
+
+    def rows() -> list[list[str]]:
+        return [[row[name] for name in names] for row in counters.recorded(path)]
+
+    counters.write(path, ["card A"], names, [*now, changed], 3, new=True)
+    counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3, new=True)
+    assert rows() == [[*now[1][:4], "4"], now[0]]
+    with pytest.raises(SystemExit, match=r"rows of 'card A', beside which no rows of 'card B' can stand"):
+        counters.write(path, ["card B"], names, [now[1]], 3, new=True)
+    assert len(rows()) == 2
+    counters.write(path, ["card B"], names, [now[1]], 3, new=False)
+    assert rows() == [now[1]]
+    assert counters.heading(path) == "card B"
+    assert "1 rows of 'card A' were not measured anew, and go" in capsys.readouterr().err
+
+
+def test_what_ncu_and_nvdisasm_told_becomes_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel without shared loads has a row of noughts."""
+    naive = "solutions/01_naive.cu"
+    row = (naive, "matmul_naive", "Width 64", counters.digest(naive))
+    launches = [Launch(b"", "matmul_naive", (4, 4), (16, 16), [], [])]
+    (tmp_path / "counters.pickle").write_bytes(pickle.dumps(launches))
+    (tmp_path / "counters.rows.pickle").write_bytes(pickle.dumps(([row], {"b.cu": "compile"})))
+    fma = counters.METRICS["fma"]
+    told = f'"ID","Kernel Name","{fma}"\n"","","inst"\n"0","matmul_naive","262,144"\n'
+    (tmp_path / "ncu.txt.gz").write_bytes(gzip.compress(f"#### 0\n==PROF== done\n{told}".encode()))
+    code = f'#### {naive}\n\t.section\t.text.matmul_naive,"ax"\n /*0000*/ LDG.E R0, [R2] ;\n'
+    (tmp_path / "sass.txt.gz").write_bytes(gzip.compress(code.encode()))
+    for name in ("COUNTERS", "SHARED_LOADS"):
+        monkeypatch.setattr(counters, name, tmp_path / f"{name}.csv")
+    counters.record(tmp_path, tmp_path, "card A")
+    (counted,), (loads,) = (
+        counters.recorded(tmp_path / f"{name}.csv") for name in ("COUNTERS", "SHARED_LOADS")
+    )
+    assert (counters.key(counted), counted["fma"]) == (row[:3], "262144")
+    assert {loads[width] for width in counters.WIDTHS} == {"0"}
+    assert counters.heading(tmp_path / "COUNTERS.csv") == "card A"

@@ -35,8 +35,8 @@ scores_swizzle(const float *Q, const float *K, float *S, int M, int N, int D)
     for (int ph = 0; ph < (D + TILE - 1) / TILE; ++ph) {
         int d = ph * TILE + tx;  // the column of Q and of K that this thread loads
         // Zero outside: it adds nothing to any sum.
-        q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
         k_tile[ty][tx] = key < N && d < D ? K[key * D + d] : 0.0f;  // hole, 2 of 3
+        q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
         __syncthreads();
 
         for (int j = 0; j < TILE; ++j)

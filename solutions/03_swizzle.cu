@@ -35,9 +35,9 @@ scores_swizzle(const float *Q, const float *K, float *S, int M, int N, int D)
     for (int ph = 0; ph < (D + TILE - 1) / TILE; ++ph) {
         int d = ph * TILE + tx;  // the column of Q and of K that this thread loads
         // Zero outside: it adds nothing to any sum.
-        q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
         // Row r keeps its words by fours, four g in place g ^ (r % 8): a four is still one load of 16 bytes.
         k_tile[ty][(tx / 4 ^ ty % 8) * 4 + tx % 4] = key < N && d < D ? K[key * D + d] : 0.0f;
+        q_tile[ty][tx] = Row < M && d < D ? Q[Row * D + d] : 0.0f;
         __syncthreads();
 
         for (int j = 0; j < TILE; ++j)

@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/meta")]
 
 import numpy as np  # noqa: E402
+from grading import fresh  # noqa: E402
 
 from dojo import simulator  # noqa: E402
-from dojo.compile import CompileError, compile_cuda  # noqa: E402
 
 BUDGET = 2_000_000  # thread instructions of one case
 SLOW = 10.0  # seconds that no case may take
@@ -90,15 +90,12 @@ def mutated(pick: random.Random, ptx: str) -> str:
 
 
 def kernels(folders: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(kata number, PTX, entry) of every kernel that compiles."""
+    """(kata number, PTX, entry) of every kernel."""
     found = []
     for folder in folders:
         for file in sorted((ROOT / folder).glob("*.cu")):
-            try:
-                compiled = compile_cuda(file.read_text(), file.name)
-            except CompileError:
-                continue
-            found.append((file.name[:2], compiled.ptx, next(iter(compiled.resources))))
+            grade = fresh(file)
+            found.append((file.name[:2], grade.compiled.ptx, grade.compiled.entry(grade.task.kernel)))
     return found
 
 

@@ -35,10 +35,11 @@ class Died(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What NVRTC made of one program: `output` is the PTX or the cubin, empty after an error."""
+    """What NVRTC made of one program: both codes are empty after an error."""
 
     log: str
-    output: bytes
+    ptx: str
+    cubin: bytes  # for a real architecture (sm_XX) only
 
 
 # ---------------------------------------------------------------------------------------- the grading process
@@ -147,7 +148,7 @@ def compile_program(
     *,
     time_limit: float = TIME_LIMIT,
 ) -> Answer:
-    """Compile one program: to a cubin if `options` ask for a real architecture (sm_XX), else to PTX.
+    """Compile one program to PTX, and on to a cubin if `options` ask for a real architecture (sm_XX).
 
     `headers` are found by `#include` under their names, before any folder. `time_limit` is in seconds.
     Raises Died (the next call starts a new child) and NoCompiler.
@@ -168,8 +169,7 @@ def compile_program(
         child.stdin.flush()
     except OSError:
         pass  # it has ended: receiving says how
-    answer = _receive(time_limit)
-    return Answer(answer["log"], answer["output"])
+    return Answer(**_receive(time_limit))
 
 
 def _receive(time_limit: float = TIME_LIMIT) -> dict[str, Any]:
@@ -232,18 +232,19 @@ def _compile(nvrtc: Any, request: Mapping[str, Any], includes: Sequence[str]) ->
     texts = [text.encode() for text in request["headers"].values()]
     program = nvrtc.createProgram(request["source"], request["name"], texts, names)
     options = (*request["options"], *includes)
-    output: bytes | str = b""
+    ptx: bytes | str = b""
+    cubin = b""
     try:
         nvrtc.compileProgram(program, options)
-        real = any(option.startswith("--gpu-architecture=sm_") for option in options)
-        # CuPy drops the cubin's last byte, always a zero.
-        output = nvrtc.getCUBIN(program) + b"\0" if real else nvrtc.getPTX(program)
+        if any(option.startswith("--gpu-architecture=sm_") for option in options):
+            cubin = nvrtc.getCUBIN(program) + b"\0"  # CuPy drops the last byte, always a zero
+        ptx = nvrtc.getPTX(program)
     except nvrtc.NVRTCError:
         pass  # the log says why
     log = nvrtc.getProgramLog(program)
     nvrtc.destroyProgram(program)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    return {"log": log, "output": output.encode() if isinstance(output, str) else output}
+    return {"log": log, "ptx": ptx if isinstance(ptx, str) else ptx.decode(), "cubin": cubin}
 
 
 def _include_folders() -> list[Path]:

@@ -604,7 +604,9 @@ def test_second_compile_comes_from_the_cache(asked):
     options = {"constants": ["TILE_WIDTH"], "signature": SIGNATURE}
     first = compile_cuda(SCALE, PATH, **options)
     assert compile_cuda(SCALE, PATH, **options) == first
-    assert asked == ["compute_80", "sm_80"]
+    assert asked == ["sm_80"]
+    compile_cuda(SCALE, PATH, arch="sm_90", **options)
+    assert asked[1:] == ["compute_80", "sm_90"]
 
 
 @pytest.mark.parametrize(
@@ -621,8 +623,9 @@ def test_second_compile_comes_from_the_cache(asked):
 def test_cache_tells_apart(change, asked):
     options = {"source": SCALE, "path": PATH}
     compile_cuda(**options)
+    first = len(asked)
     compile_cuda(**(options | change))
-    assert len(asked) == 4
+    assert len(asked) > first
 
 
 def test_cache_tells_compilers_apart(asked, monkeypatch):
@@ -633,7 +636,7 @@ def test_cache_tells_compilers_apart(asked, monkeypatch):
         nvrtc, "installed", lambda: ""
     )  # as with a system's CUDA: the library itself is asked
     compile_cuda(SCALE, PATH)
-    assert len(asked) == 6
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("harm", [b"", b"noise", "half", "flip"])
@@ -647,7 +650,7 @@ def test_corrupt_entry_is_compiled_again(harm, asked):
         harm = data[:-40] + bytes([data[-40] ^ 1]) + data[-39:]
     entry.write_bytes(harm)
     assert compile_cuda(SCALE, PATH) == first
-    assert len(asked) == 4
+    assert len(asked) == 2
     assert entry.read_bytes() == data
 
 

@@ -59,12 +59,11 @@ HEADERS = {
         for header, names in WITHOUT_STD.items()
     },
 }
-SIMULATED = "sm_80"  # the architecture whose PTX, compute_80's, the simulator runs
 OPTIONS = ("--std=c++17", "-lineinfo", "--disable-warnings", f"--pre-include={PRELUDE}")
 # Makes NVRTC take a constexpr function without __device__. It would also hide a forgotten __device__
 # elsewhere: so it is only for a file that has nothing else wrong.
 DEVICE = "--device-as-default-execution-space"
-FORMAT = 5  # of a cache entry; count it up when this file makes something else of the same source
+FORMAT = 4  # of a cache entry; count it up when this file makes something else of the same source
 LONGEST_SOURCE = 1_000_000  # characters
 LINE = re.compile(r"^[ \t]*#[ \t]*(?:line\b|\d).*", re.MULTILINE)
 
@@ -157,7 +156,7 @@ def compile_cuda(
     source: str,
     path: str,
     *,
-    arch: str = SIMULATED,
+    arch: str = "sm_80",
     constants: Sequence[str] = (),
     optional: Mapping[str, int] | None = None,
     functions: Sequence[Function] = (),
@@ -170,7 +169,7 @@ def compile_cuda(
     `path` names the file in messages: "katas/02_tiled.cu". `constants` are names that the file must define as
     whole numbers; `optional` ones have a default; `functions` give a constant for each of several numbers.
     `defines` become -D options, for a file that guards them by #ifndef. `signature` is a kernel's name and
-    parameters: ("scale", "float *x, int n"). `time_limit` is in seconds, for each compile.
+    parameters: ("scale", "float *x, int n"). `time_limit` is in seconds, for each of the two compiles.
     Raises CompileError, and ValueError for a one-letter define.
     """
     optional, defines = dict(optional or {}), dict(defines or {})
@@ -197,9 +196,8 @@ def compile_cuda(
         raise CompileError(f"{path}: the compiler {death}") from None
     except nvrtc.NoCompiler as missing:
         raise CompileError(str(missing)) from None
-    if not re.search(
-        r'^\s*#\s*include\s*"', source, re.MULTILINE
-    ):  # else the result depends on another file too
+    # With an #include "..." the result depends on another file too.
+    if not re.search(r'^[ \t]*#[ \t]*include[ \t]*"', source, re.MULTILINE):
         cache.store(name, _to_json(compiled))
     return compiled
 
@@ -228,14 +226,13 @@ class _Job:
     time_limit: float
 
     def run(self) -> Compiled:
+        if taken := re.search(r"^[ \t]*#[ \t]*define[ \t]+(dojo_\w+)", self.source, re.MULTILINE):
+            raise self.refusal(taken[1], "is the grader's own: another name, please")
         text = self.source + self.exports()
-        # Without a card one compile gives the PTX, the values and what ptxas reports.
-        answer = self.compile(SIMULATED if self.arch == SIMULATED else "compute_80", text)
-        if not answer.ptx and re.search("ptxas (error|fatal)", answer.log):
-            answer = self.compile("compute_80", text)
-        if not answer.ptx:
+        answer = self.compile("compute_80", text)
+        if not answer.output:
             self.refuse(answer.log)
-        ptx, values = _take_exports(answer.ptx)
+        ptx, values = _take_exports(answer.output.decode(errors="replace"))
         kernels = {self.signature[0]: values.pop("dojo_kernel")} if self.signature else {}
         entries = re.findall(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", ptx, re.MULTILINE)
         for name, entry in kernels.items():
@@ -252,11 +249,11 @@ class _Job:
                     f"{self.path} defines neither {function.constant} nor {function.name}: the launch needs "
                     f"{_constant(function.constant)} or {function.signature}"
                 )
-        # Another card gets the file as it is, except where only the export makes a template a kernel.
+        # The card gets the file as it is: where a kernel's address is taken, ptxas may use other registers
+        # and spill. But a template is a kernel only by the export.
         for code in (self.source, text):
-            if not answer.cubin or code is text:
-                answer = self.compile(self.arch, code)
-            if not answer.cubin:
+            answer = self.compile(self.arch, code)
+            if not answer.output:
                 self.refuse_assembly(answer.log)
             resources = _resources(answer.log, ptx)
             if resources.keys() >= set(kernels.values()):
@@ -264,7 +261,7 @@ class _Job:
         if self.signature and kernels[self.signature[0]] not in resources:
             raise CompileError(f"NVRTC {nvrtc.version()} did not report what {self.path} needs of registers")
         parameters = Source(self.source).parameters(self.signature[0]) if self.signature else ()
-        return Compiled(ptx, answer.cubin, self.arch, resources, numbers, kernels, parameters)
+        return Compiled(ptx, answer.output, self.arch, resources, numbers, kernels, parameters)
 
     def compile(self, arch: str, text: str, defines: Mapping[str, int] | None = None) -> nvrtc.Answer:
         options = [f"--gpu-architecture={arch}", *OPTIONS]
@@ -274,7 +271,7 @@ class _Job:
         if arch.startswith("sm_"):
             options.append("--ptxas-options=-v")
         answer = nvrtc.compile_program(text, self.path, options, HEADERS, time_limit=self.time_limit)
-        if not answer.ptx and errors.only_constexpr(answer.log, self.path, text):
+        if not answer.output and errors.only_constexpr(answer.log, self.path, text):
             return nvrtc.compile_program(
                 text, self.path, [*options, DEVICE], HEADERS, time_limit=self.time_limit
             )
@@ -312,7 +309,7 @@ class _Job:
     def refuse(self, log: str) -> None:
         """Raise the error in the first compile's `log`: the learner's own before those of the exports."""
         alone = self.compile("compute_80", self.source)
-        if not alone.ptx:
+        if not alone.output:
             # constexpr int BM = 16; has become constexpr int 32 = 16;
             begin = re.search(r"\): error: expected an identifier\n(.*)", alone.log)
             if fixed := [name for name in self.defines if begin and re.search(rf"\b{name}\b", begin[1])]:

@@ -7,7 +7,7 @@ LINES, LONGEST_LINE = 8, 200  # of what is shown: lines, and characters in a lin
 ERROR = re.compile(
     r"(?:.+\(\d+\)|At end of source): (?:(?:catastrophic |internal )?error|warning)|ptxas .*(?:error|fatal)"
 )
-TAIL = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated|ptxas info|\s*$")
+TAIL = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated|ptxas (?:info| +\.)|\s*$")
 # An error about what is not marked as the GPU's, with the line of code and the place in it.
 HOSTS = re.compile(
     r"^(?P<path>.*)\((?P<line>\d+)\): error: .*is considered a host (?:function|variable).*\n"

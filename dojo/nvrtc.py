@@ -35,11 +35,10 @@ class Died(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What NVRTC made of one program: both codes are empty after an error."""
+    """What NVRTC made of one program: `output` is the PTX or the cubin, empty after an error."""
 
     log: str
-    ptx: str
-    cubin: bytes  # for a real architecture (sm_XX) only
+    output: bytes
 
 
 # ---------------------------------------------------------------------------------------- the grading process
@@ -148,7 +147,7 @@ def compile_program(
     *,
     time_limit: float = TIME_LIMIT,
 ) -> Answer:
-    """Compile one program to PTX, and on to a cubin if `options` ask for a real architecture (sm_XX).
+    """Compile one program: to a cubin if `options` ask for a real architecture (sm_XX), else to PTX.
 
     `headers` are found by `#include` under their names, before any folder. `time_limit` is in seconds.
     Raises Died (the next call starts a new child) and NoCompiler.
@@ -169,7 +168,8 @@ def compile_program(
         child.stdin.flush()
     except OSError:
         pass  # it has ended: receiving says how
-    return Answer(**_receive(time_limit))
+    answer = _receive(time_limit)
+    return Answer(answer["log"], answer["output"])
 
 
 def _receive(time_limit: float = TIME_LIMIT) -> dict[str, Any]:
@@ -232,19 +232,18 @@ def _compile(nvrtc: Any, request: Mapping[str, Any], includes: Sequence[str]) ->
     texts = [text.encode() for text in request["headers"].values()]
     program = nvrtc.createProgram(request["source"], request["name"], texts, names)
     options = (*request["options"], *includes)
-    ptx: bytes | str = b""
-    cubin = b""
+    output: bytes | str = b""
     try:
         nvrtc.compileProgram(program, options)
-        if any(option.startswith("--gpu-architecture=sm_") for option in options):
-            cubin = nvrtc.getCUBIN(program) + b"\0"  # CuPy drops the last byte, always a zero
-        ptx = nvrtc.getPTX(program)
+        real = any(option.startswith("--gpu-architecture=sm_") for option in options)
+        # CuPy drops the cubin's last byte, always a zero.
+        output = nvrtc.getCUBIN(program) + b"\0" if real else nvrtc.getPTX(program)
     except nvrtc.NVRTCError:
         pass  # the log says why
     log = nvrtc.getProgramLog(program)
     nvrtc.destroyProgram(program)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    return {"log": log, "ptx": ptx if isinstance(ptx, str) else ptx.decode(), "cubin": cubin}
+    return {"log": log, "output": output.encode() if isinstance(output, str) else output}
 
 
 def _include_folders() -> list[Path]:

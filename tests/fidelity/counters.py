@@ -35,7 +35,7 @@ from launches import (
     recorded_case,
 )
 
-COUNTERS, SHARED_LOADS = HARDWARE / "counters.csv", HARDWARE / "shared_loads.csv"
+COUNTERS, SHARED_LOADS = FILES = HARDWARE / "counters.csv", HARDWARE / "shared_loads.csv"
 
 L1 = "l1tex__{}_pipe_lsu_{}mem_{}_op_{}.sum"
 METRICS = {  # column -> ncu's name
@@ -167,7 +167,7 @@ def disassemble(rows: Sequence[Sequence[str]], launches: Sequence[Launch], out: 
             sass.write(f"#### {row[0]}\n{listing.stdout}{listing.stderr}\n")
 
 
-def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
+def record(folder: Path, out: Path, header: str) -> None:
     """The figures, from the tools' output to the .csv files. Rows that were not measured anew stay."""
     rows, left_out = pickle.loads((folder / "counters.rows.pickle").read_bytes())
     launches: list[Launch] = pickle.loads((folder / "counters.pickle").read_bytes())
@@ -183,7 +183,7 @@ def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
             raise ValueError(f"ncu's launch {index} is {name}, not {launch.entry}")
         figures.append([*row, *(values.get(metric, "") for metric in METRICS.values())])
     notes = [f"not launched: {name}: {why}" for name, why in left_out.items()]
-    write(COUNTERS, [header, *notes], ["file", "kernel", "size", "source", *METRICS], figures, 3, new)
+    write(COUNTERS, [header, *notes], ["file", "kernel", "size", "source", *METRICS], figures, 3)
 
     with gzip.open(out / "sass.txt.gz", "rt") as file:
         widths = dict(parse_sass(file.read()))
@@ -192,23 +192,18 @@ def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
         if (found := widths.get((row[0], launch.entry))) is not None:
             loads[row[:2]] = [row[0], row[1], row[3], *(found[width] for width in WIDTHS)]
     head = f"Instructions in the machine code. {header}"
-    write(SHARED_LOADS, [head], ["file", "kernel", "source", *WIDTHS], [*loads.values()], 2, new)
+    write(SHARED_LOADS, [head], ["file", "kernel", "source", *WIDTHS], [*loads.values()], 2)
 
 
-def write(
-    path: Path, notes: Sequence[str], names: Sequence[str], rows: list[list[Any]], keys: int, new: bool
-) -> None:
+def write(path: Path, notes: Sequence[str], names: Sequence[str], rows: list[list[Any]], keys: int) -> None:
     """A .csv file of these rows and of its old ones that are still true, told apart by their first `keys`
-    cells. The first of `notes` says what they were measured on. Where the old ones were measured on something
-    else, they go, or, if the rows are to be `new` ones beside them, SystemExit.
+    cells. The first of `notes` says what they were measured on; old ones measured on something else go.
     """
     measured = {tuple(row[:keys]) for row in rows}
     true = still_true(path) if path.exists() else []
     old = [[row.get(name, "") for name in names] for row in true if "size" not in row or recorded_case(row)]
     old = [row for row in old if tuple(row[:keys]) not in measured]
     if old and (was := heading(path)) != notes[0]:
-        if new:
-            raise SystemExit(cannot_join(path, was, notes[0]))
         print(f"{path.name}: {len(old)} rows of {was!r} were not measured anew, and go", file=sys.stderr)
         old = []
     with path.open("w", newline="") as file:
@@ -219,10 +214,6 @@ def write(
 def heading(path: Path) -> str:
     """What a file's rows were measured on."""
     return path.read_text().partition("\n")[0].removeprefix("# ")
-
-
-def cannot_join(path: Path, was: str, now: str) -> str:
-    return f"{path.name} has rows of {was!r}, beside which no rows of {now!r} can stand: measure all anew"
 
 
 def parse_ncu(text: str) -> Iterator[tuple[int, tuple[str, dict[str, str]]]]:

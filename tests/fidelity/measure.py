@@ -65,33 +65,39 @@ def output(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def strangers(header: str) -> str:
+def strangers(parts: list[str], header: str) -> str:
     """Why rows of this card and these versions cannot be added to those that are there; "" if they can."""
-    counters = importlib.import_module("counters")
-    was = counters.heading(counters.COUNTERS)
-    return "" if was == header else counters.cannot_join(counters.COUNTERS, was, header)
+    heading = importlib.import_module("counters").heading
+    for path in (path for part in parts for path in importlib.import_module(part).FILES):
+        if not (was := heading(path)).endswith(header):
+            return (
+                f"{path.name} has rows of {was!r}, beside which none of {header!r} can stand: leave out --new"
+            )
+    return ""
 
 
 def run(parts: list[str], folder: Path, arch: str, steps: tuple[str, ...], new: bool = False) -> None:
-    out = folder / "out"
+    """The steps, one after the other. Raises SystemExit where `new` rows cannot be recorded."""
+    out, plan = folder / "out", folder / "plan.json"
+    out.mkdir(parents=True, exist_ok=True)
     modules = {part: importlib.import_module(part) for part in parts}
     if "prepare" in steps:
-        out.mkdir(parents=True, exist_ok=True)
         for part in parts:
             modules[part].prepare(folder, arch, new)
-        (folder / "compiler.json").write_text(json.dumps(described(arch)))
+        plan.write_text(json.dumps({"compiler": described(arch), "new": new}))
     if "measure" in steps:
-        out.mkdir(parents=True, exist_ok=True)
         (out / "versions.json").write_text(json.dumps(versions()))
         for part in parts:
             start = time.perf_counter()
             modules[part].measure(folder, out)
             print(f"{part}: {time.perf_counter() - start:.0f} s", flush=True)
     if "record" in steps:
-        compiler = json.loads((folder / "compiler.json").read_text())
-        header = f"{json.loads((out / 'versions.json').read_text())}; {compiler}"
+        planned = json.loads(plan.read_text())
+        header = f"{json.loads((out / 'versions.json').read_text())}; {planned['compiler']}"
+        if planned["new"] and (why := strangers(parts, header)):
+            raise SystemExit(why)
         for part in parts:
-            modules[part].record(folder, out, header, new)
+            modules[part].record(folder, out, header)
 
 
 def main() -> int:
@@ -118,7 +124,7 @@ def main() -> int:
     card = gpu.card()
     assert card
     arch = options.arch or card.arch
-    if options.new and (why := strangers(f"{versions()}; {described(arch)}")):
+    if options.new and (why := strangers(parts, f"{versions()}; {described(arch)}")):
         print(why)
         return 1
     with tempfile.TemporaryDirectory() as folder:

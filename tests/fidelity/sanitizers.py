@@ -28,6 +28,7 @@ from counters import digest, key, still_true, write
 from launches import HARDWARE, Case, Failure, Launch, of_every_file, progress, sanitized
 
 SANITIZERS = HARDWARE / "sanitizers.csv"
+FILES = (SANITIZERS,)
 COLUMNS = ["file", "kernel", "size", "source", "tool", "report", "lines", "simulator"]
 TOOLS = {"memcheck": "bounds", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
 LATE, NOT_RUN = "did not end", "not run"
@@ -136,7 +137,7 @@ def reports(log: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
             yield what, places
 
 
-def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
+def record(folder: Path, out: Path, header: str) -> None:
     rows = pickle.loads((folder / "sanitizers.rows.pickle").read_bytes())
     with gzip.open(out / "sanitizers.txt.gz", "rt") as file:
         parts = re.split(r"^#### ", file.read(), flags=re.MULTILINE)[1:]
@@ -166,4 +167,4 @@ def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
             kinds = set(TOOLS.values()) if tool == "all" else {TOOLS[tool]}
             ours = {f"{line} {other}".removesuffix(" 0") for kind, line, other in found if kind in kinds}
             table.append([name, kernel, size, source, tool, what, lines, "; ".join(sorted(ours))])
-    write(SANITIZERS, [header], COLUMNS, table, 3, new)
+    write(SANITIZERS, [header], COLUMNS, table, 3)

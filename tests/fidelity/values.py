@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "meta"))
 from table import WIDTH, Row, pattern, ptx_for
 
 VALUES = Path(__file__).resolve().parents[1] / "meta/hardware/instruction_values.csv"
+FILES = ()  # with rows that may stay: all are measured anew, always
 MOST = 16  # cases of a row from the table, of one without floats half as many
 OPEN = re.compile(r"(div|rem)\.[su]")  # by zero: no result is promised
 
@@ -81,7 +82,7 @@ def measure(folder: Path, out: Path) -> None:
     (out / "values.json").write_text(json.dumps(results))
 
 
-def record(folder: Path, out: Path, header: str, new: bool = False) -> None:
+def record(folder: Path, out: Path, header: str) -> None:
     results = json.loads((out / "values.json").read_text())
     with VALUES.open("w", newline="") as file:
         file.write(f"# {header}\n")

@@ -14,7 +14,7 @@ SPEC.loader.exec_module(fuzz)
 
 
 def test_damaged_kernels():
-    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 20, ["solutions"])
+    ended, bad = fuzz.fuzz(11, lambda cases: cases >= 30, ["solutions"])
     assert not bad
     assert ended["ran"] > 5
     assert ended["InvalidPTX"]

@@ -23,6 +23,7 @@ from table import FLOAT_OF, WIDTH, Row, decode, ptx_for
 sys.path.insert(0, str(Path(__file__).parents[1] / "fidelity"))
 
 import counters
+import measure
 import sanitizers
 import values
 from launches import Case, Launch
@@ -136,7 +137,9 @@ def test_nearly_all_rows_are_compared_and_nearly_all_cells_equal() -> None:
         different = [str(case) for case, _ in TRAFFIC if column in expected(case)]
         assert len(different) < 0.05 * len(TRAFFIC), f"{column} differs in {different}"
     named = {Path(case.file).name if case.at else case.kernel for case, _ in TRAFFIC}
-    assert named | {case.file for case, _ in TRAFFIC} | {str(case) for case, _ in TRAFFIC} >= DIFFERENT.keys()
+    named |= {case.file for case, _ in TRAFFIC} | {str(case) for case, _ in TRAFFIC}
+    assert named >= DIFFERENT.keys() | OTHER_WIDTHS
+    assert sum((row["file"], row["kernel"], row["source"]) in CODE for _, row in CHOSEN) > 100
 
 
 # ------------------------------------------------------------------------------------------ instructions
@@ -274,8 +277,12 @@ def test_a_right_kernel_has_no_report() -> None:
 
 
 def test_the_tables_name_kernels_that_are_there() -> None:
-    names = {Path(case.file).name for case, _ in SANITIZED.values()}
-    assert names >= {name for name, _ in (*TOLD_OTHERWISE, *ONLY_OURS)}
+    told, found = (
+        {Path(case.file).name for case, rows in SANITIZED.values() if any(row[column] for row in rows)}
+        for column in ("lines", "simulator")
+    )
+    assert told >= {name for name, _ in TOLD_OTHERWISE}
+    assert found >= {name for name, _ in ONLY_OURS}
 
 
 @pytest.mark.parametrize(
@@ -310,16 +317,26 @@ def test_rows_that_are_still_true_stay_beside_new_ones(
     def rows() -> list[list[str]]:
         return [[row[name] for name in names] for row in counters.recorded(path)]
 
-    counters.write(path, ["card A"], names, [*now, changed], 3, new=True)
-    counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3, new=True)
+    counters.write(path, ["card A"], names, [*now, changed], 3)
+    counters.write(path, ["card A", "a note"], names, [[*now[1][:4], "4"]], 3)
     assert rows() == [[*now[1][:4], "4"], now[0]]
-    with pytest.raises(SystemExit, match=r"rows of 'card A', beside which no rows of 'card B' can stand"):
-        counters.write(path, ["card B"], names, [now[1]], 3, new=True)
-    assert len(rows()) == 2
-    counters.write(path, ["card B"], names, [now[1]], 3, new=False)
+    counters.write(path, ["card B"], names, [now[1]], 3)
     assert rows() == [now[1]]
     assert counters.heading(path) == "card B"
     assert "1 rows of 'card A' were not measured anew, and go" in capsys.readouterr().err
+
+
+def test_new_rows_of_another_card_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/versions.json").write_text('"card B"')
+    (tmp_path / "plan.json").write_text('{"compiler": "NVRTC 1.0, sm_90", "new": true}')
+    for part in ("counters", "sanitizers"):
+        with pytest.raises(
+            SystemExit, match=rf"{part}\.csv has rows of 'NVIDIA .* none of 'card B; NVRTC 1.0"
+        ):
+            measure.run([part], tmp_path, "sm_90", ("record",))
+    kept = counters.heading(counters.SHARED_LOADS).partition("NVIDIA")
+    assert measure.strangers(list(measure.PARTS), "NVIDIA" + kept[2]) == ""
 
 
 def test_what_ncu_and_nvdisasm_told_becomes_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

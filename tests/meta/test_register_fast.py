@@ -28,11 +28,11 @@ def test_it_passes_every_point_without_a_gpu():
 # Large tiles are 128 x 256, steps 8.
 LARGE = [
     (named(66, 260, 18, 1.0, 0.0), True),  # two tiles of 3 steps for three blocks
-    (named(257, 60, 36, 0.5, 2.0), False),  # one tile for each
+    (named(257, 260, 20, 0.5, 2.0), False),  # 6 tiles of 3 steps, two for each
     (named(129, 257, 5, 1.0, 0.0), False),  # 4 tiles of one step, whose rows are not aligned
     (named(131, 259, 19, 1.0, 0.0), True),  # 3 whole tiles, and one for three blocks that add in turn
     (named(5, 1028, 17, 0.5, 2.0), True),  # 3 whole tiles, and two for three blocks
-    (named(257, 3, 17, 0.0, 1.0), False),
+    (named(257, 3, 17, 0.0, 1.0), False),  # one tile for each
 ]
 
 

@@ -191,8 +191,10 @@ class GlobalMemory:
                     counts.keep(int(each[warp, block]), address, ALL_LANES, array)
                 return
         rows, active, times = lanes.by_warp(at)
-        each = traffic.global_sectors(rows, active, site.bits)
-        requests, sectors = int(active.any(axis=1).sum()), int(each.sum())
+        each = traffic.global_sectors(
+            rows, None, site.bits
+        )  # an inactive lane repeats an active one's address
+        requests, sectors = len(rows), int(each.sum())
         counts.requests += requests * times
         counts.sectors += sectors * times
         if sectors > counts.worst_cost * requests:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 Array = Any
 Index = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 
 class Lanes:
@@ -57,7 +58,7 @@ class Lanes:
         """thread * blocks + block of every lane, one-dimensional."""
         return self.flat if self.flat is not None else (self.thread * self.blocks + self.block).reshape(-1)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         if self.flat is not None:
             return (self.count,)
@@ -65,23 +66,32 @@ class Lanes:
 
     def spread(self, value: Array) -> Array:
         """`value` with one element a lane, one-dimensional, in the order of `numbers`."""
-        return np.broadcast_to(value, self.shape).reshape(-1)
+        return (value if value.shape == self.shape else np.broadcast_to(value, self.shape)).reshape(-1)
 
     def by_warp(self, value: Array) -> tuple[Array, Array, int]:
-        """`value` as (warps, 32), which of them are active, and how many blocks each row stands for."""
-        warps = -(-self.threads // 32)
+        """`value` as (warps, 32), of the warps that have lanes here; which of those are active; and how many
+        blocks each row stands for. An inactive lane has the value of the active one before it, or of the
+        first.
+        """
         if self.flat is None and self.columns is None and (value.ndim < 2 or value.shape[1] == 1):
-            place, rows, times = self.thread[:, 0], warps, self.blocks
+            (source, active), times = self._warps_of_a_block, self.blocks
+            value = (
+                value.reshape(-1) if value.size > 1 else np.broadcast_to(value.reshape(-1), len(self.thread))
+            )
         else:
-            place = self.numbers % self.blocks * (warps * 32) + self.numbers // self.blocks
-            rows, times, value = self.blocks * warps, 1, self.spread(value)
-        whole, active = np.zeros((rows, 32), np.int64), np.zeros((rows, 32), bool)
-        whole.reshape(-1)[place] = value.reshape(-1) if value.shape else value
-        active.reshape(-1)[place] = True
-        if self.count * 2 < whole.size:
-            some = active.any(axis=1)
-            whole, active = whole[some], active[some]
-        return whole, active, times
+            (source, active), times = self._warps, 1
+            value = self.spread(value)
+        return value[source], active, times
+
+    @cached_property
+    def _warps_of_a_block(self) -> tuple[Index, Bools]:
+        return _by_warp(self.thread[:, 0], -(-self.threads // 32))
+
+    @cached_property
+    def _warps(self) -> tuple[Index, Bools]:
+        warps = -(-self.threads // 32)
+        place = self.numbers % self.blocks * (warps * 32) + self.numbers // self.blocks
+        return _by_warp(place, warps * self.blocks)
 
     def only(self, which: Array) -> Lanes:
         """The lanes where the one-dimensional `which` (in the order of `numbers`) holds."""
@@ -168,3 +178,19 @@ def union(parts: list[Lanes]) -> Lanes:
     if len(columns) == len(parts):
         return Lanes(threads, blocks, columns=np.sort(np.concatenate(columns)))
     return Lanes(threads, blocks, flat=np.sort(np.concatenate([part.numbers for part in parts])))
+
+
+def _by_warp(place: Index, warps: int) -> tuple[Index, Bools]:
+    """Which of the lanes at these places of (warps, 32) each place takes its value from, as `Lanes.by_warp`
+    says, and where the lanes are; of warps that have any.
+    """
+    source = np.full((warps, 32), -1)
+    source.reshape(-1)[place] = np.arange(len(place))
+    active = source >= 0
+    if not active.all():
+        some = active.any(axis=1)
+        source, active = source[some], active[some]
+        lane = np.where(active, np.arange(32), active.argmax(axis=1)[:, None])
+        np.maximum.accumulate(lane, axis=1, out=lane)
+        source = source[np.arange(len(source))[:, None], lane]
+    return source, active

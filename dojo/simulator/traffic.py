@@ -27,10 +27,13 @@ BANKS = 32
 WORD_BITS = 32
 
 
-def global_sectors(address: Ints, active: Bools, bits: int) -> Ints:
-    """Distinct 32-byte pieces that each warp touches; `bits` is one lane's whole access, 8 to 128."""
+def global_sectors(address: Ints, active: Bools | None, bits: int) -> Ints:
+    """Distinct 32-byte pieces that each warp touches; `bits` is one lane's whole access, 8 to 128.
+
+    `active` None: every lane's address counts.
+    """
     size = bits // 8
-    address, any_active = _fill(address, active)
+    address, any_active = (address, None) if active is None else _fill(address, active)
     sector = address >> 5  # shifts: an eighth of the time of //
     if np.any(address & (size - 1)):  # misaligned: a lane may straddle two sectors
         sector = np.concatenate([sector, (address + size - 1) >> 5], axis=1)

@@ -105,12 +105,14 @@ def test_by_warp(lanes):
         want = {}
         for number, x in zip(lanes.numbers.tolist(), lanes.spread(value).tolist(), strict=True):
             want.setdefault((number % BLOCKS, number // BLOCKS // 32), {})[number // BLOCKS % 32] = x
-        found = [
-            dict(zip(np.flatnonzero(on), row[on].tolist(), strict=True))
-            for row, on in zip(rows, active, strict=True)
-        ]
+        found = []
+        for row, on in zip(rows, active, strict=True):
+            here = np.flatnonzero(on)
+            found.append(dict(zip(here, row[here].tolist(), strict=True)))
+            before = np.searchsorted(here, np.flatnonzero(~on)) - 1
+            np.testing.assert_array_equal(row[~on], row[here[np.maximum(before, 0)]])
         key = lambda warp: sorted(warp.items())  # noqa: E731
-        assert sorted([w for w in found if w] * times, key=key) == sorted(want.values(), key=key)
+        assert sorted(found * times, key=key) == sorted(want.values(), key=key)
 
 
 # The shadow: who is reported against whom. Warps of 32; an access is (op, threads, ...).

@@ -191,9 +191,8 @@ class GlobalMemory:
                     counts.keep(int(each[warp, block]), address, ALL_LANES, array)
                 return
         rows, active, times = lanes.by_warp(at)
-        each = traffic.global_sectors(
-            rows, None, site.bits
-        )  # an inactive lane repeats an active one's address
+        # An inactive lane repeats an active one's address, which costs nothing.
+        each = traffic.global_sectors(rows, None, site.bits)
         requests, sectors = len(rows), int(each.sum())
         counts.requests += requests * times
         counts.sectors += sectors * times

@@ -75,9 +75,9 @@ class Lanes:
         """
         if self.flat is None and self.columns is None and (value.ndim < 2 or value.shape[1] == 1):
             (source, active), times = self._warps_of_a_block, self.blocks
-            value = (
-                value.reshape(-1) if value.size > 1 else np.broadcast_to(value.reshape(-1), len(self.thread))
-            )
+            value = value.reshape(-1)
+            if len(value) == 1:
+                value = np.broadcast_to(value, len(self.thread))
         else:
             (source, active), times = self._warps, 1
             value = self.spread(value)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .traffic import Bools, fill
+
 Array = Any
 Index = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 class Lanes:
@@ -187,10 +188,6 @@ def _by_warp(place: Index, warps: int) -> tuple[Index, Bools]:
     source = np.full((warps, 32), -1)
     source.reshape(-1)[place] = np.arange(len(place))
     active = source >= 0
-    if not active.all():
-        some = active.any(axis=1)
-        source, active = source[some], active[some]
-        lane = np.where(active, np.arange(32), active.argmax(axis=1)[:, None])
-        np.maximum.accumulate(lane, axis=1, out=lane)
-        source = source[np.arange(len(source))[:, None], lane]
-    return source, active
+    some = active.any(axis=1)
+    source, active = source[some], active[some]
+    return fill(source, active)[0], active

@@ -33,7 +33,7 @@ def global_sectors(address: Ints, active: Bools | None, bits: int) -> Ints:
     `active` None: every lane's address counts.
     """
     size = bits // 8
-    address, any_active = (address, None) if active is None else _fill(address, active)
+    address, any_active = (address, None) if active is None else fill(address, active)
     sector = address >> 5  # shifts: an eighth of the time of //
     if np.any(address & (size - 1)):  # misaligned: a lane may straddle two sectors
         sector = np.concatenate([sector, (address + size - 1) >> 5], axis=1)
@@ -70,7 +70,7 @@ def _serve(address: Ints, active: Bools, bits: int) -> tuple[Ints, Ints]:
     """Wavefronts and ideal of rows of lanes, each row served in groups that ask for at most 32 words."""
     warps, words = len(address), max(bits // WORD_BITS, 1)
     lanes = min(BANKS // words, address.shape[1])  # of a group
-    address, any_active = _fill(address.reshape(-1, lanes), active.reshape(-1, lanes))
+    address, any_active = fill(address.reshape(-1, lanes), active.reshape(-1, lanes))
     cost = _bank_cost(address >> 2, words)
     ideal = np.ones_like(cost)
     if any_active is not None:
@@ -108,8 +108,8 @@ def _distinct(row: Ints) -> tuple[Ints, Bools]:
     return row, new
 
 
-def _fill(address: Ints, active: Bools) -> tuple[Ints, Bools | None]:
-    """Each inactive lane gets the address of the active lane before it, or of the row's first one.
+def fill(address: Ints, active: Bools) -> tuple[Ints, Bools | None]:
+    """Each inactive lane gets the address of the active lane before it, or of the row's first active one.
 
     Also returns which rows have an active lane at all; None means every lane is active.
     """

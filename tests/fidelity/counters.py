@@ -280,10 +280,10 @@ def key(row: dict[str, str]) -> tuple[str, str, str]:
     return row["file"], row["kernel"], row["size"]
 
 
-def recorded_cases(path: Path = COUNTERS) -> Iterator[tuple[Case, dict[str, str]]]:
-    """Each recorded row whose source is still the same, with the launch that it is about."""
+def recorded_cases(path: Path = COUNTERS, file: str = "") -> Iterator[tuple[Case, dict[str, str]]]:
+    """Each recorded row whose source is still the same, of this source or of all, with its launch."""
     for row in still_true(path):
-        if case := recorded_case(row):
+        if file in ("", row["file"]) and (case := recorded_case(row)):
             yield case, row
 
 
@@ -312,6 +312,4 @@ def compare() -> None:
 
 def compared(file: str) -> list[tuple[str, dict[str, int], dict[str, int]]]:
     """Of each launch of a file its name, what the card counted, and what the simulator does."""
-    rows = [row for row in still_true(COUNTERS) if row["file"] == file]
-    cases = [(case, row) for row in rows if (case := recorded_case(row))]
-    return [(str(case), figures(row), simulated(case.report)) for case, row in cases]
+    return [(str(case), figures(row), simulated(case.report)) for case, row in recorded_cases(file=file)]

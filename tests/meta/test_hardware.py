@@ -95,10 +95,14 @@ OTHER_WIDTHS = {
 }
 
 
+def names(case: Case) -> set[str]:
+    """What these tables may call a launch: its file, the file's name or the small kernel's, or all of it."""
+    return {case.file, Path(case.file).name if case.at else case.kernel, str(case)}
+
+
 def expected(case: Case) -> set[str]:
     """The counters that DIFFERENT names for this launch."""
-    names = (case.file, Path(case.file).name if case.at else case.kernel, str(case))
-    return {column for name in names for columns, _ in DIFFERENT.get(name, []) for column in columns}
+    return {column for name in names(case) for columns, _ in DIFFERENT.get(name, []) for column in columns}
 
 
 # Of tests/right and tests/wrong those that differ: make fidelity compares every one.
@@ -107,13 +111,18 @@ CHOSEN = [
 ]
 
 
-CODE = {(row["file"], row["kernel"], row["source"]): row for row in counters.recorded(counters.SHARED_LOADS)}
+def kernel(row: dict[str, str]) -> tuple[str, str, str]:
+    """What a row of shared_loads.csv is about."""
+    return row["file"], row["kernel"], row["source"]
+
+
+CODE = {kernel(row): row for row in counters.recorded(counters.SHARED_LOADS)}
 BITS = {"LDS.U8": 8, "LDS.U16": 16, "LDS": 32, "LDS.64": 64, "LDS.128": 128}
 
 
 def widths_differ(case: Case, row: dict[str, str]) -> bool:
     """Whether the simulator counts shared loads of other widths than the machine code has, if it is known."""
-    code = CODE.get((row["file"], row["kernel"], row["source"]))
+    code = CODE.get(kernel(row))
     loads = {a.bits for a in case.report.accesses if (a.space, a.op) == ("shared", "load")}
     return code is not None and loads != {bits for name, bits in BITS.items() if int(code[name])}
 
@@ -124,7 +133,7 @@ def test_traffic(case: Case, row: dict[str, str]) -> None:
     wrong = {column for column in COMPARED if card[column] != ours[column]}
     told = [f"{name}: {ours[name]:,}, on the card {card[name]:,}" for name in sorted(wrong ^ expected(case))]
     assert not told
-    assert widths_differ(case, row) == bool(OTHER_WIDTHS & {str(case), Path(case.file).name, case.kernel})
+    assert widths_differ(case, row) == bool(OTHER_WIDTHS & names(case))
     if not case.file.startswith("tests/wrong"):
         assert not case.report.findings
 
@@ -136,10 +145,9 @@ def test_nearly_all_rows_are_compared_and_nearly_all_cells_equal() -> None:
     for column in COMPARED:
         different = [str(case) for case, _ in TRAFFIC if column in expected(case)]
         assert len(different) < 0.05 * len(TRAFFIC), f"{column} differs in {different}"
-    named = {Path(case.file).name if case.at else case.kernel for case, _ in TRAFFIC}
-    named |= {case.file for case, _ in TRAFFIC} | {str(case) for case, _ in TRAFFIC}
+    named = set().union(*(names(case) for case, _ in TRAFFIC))
     assert named >= DIFFERENT.keys() | OTHER_WIDTHS
-    assert sum((row["file"], row["kernel"], row["source"]) in CODE for _, row in CHOSEN) > 100
+    assert sum(kernel(row) in CODE for _, row in CHOSEN) > 100
 
 
 # ------------------------------------------------------------------------------------------ instructions
@@ -286,7 +294,7 @@ def test_the_tables_name_kernels_that_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "rows"), SANITIZED.values(), ids=[case.file for case, _ in SANITIZED.values()]
+    ("case", "rows"), SANITIZED.values(), ids=[str(case) for case, _ in SANITIZED.values()]
 )
 def test_what_a_sanitizer_reports_is_told(case: Case, rows: list[dict[str, str]]) -> None:
     """A finding of the same kind names a line of the report: of a race, one of the two sides at least. What
